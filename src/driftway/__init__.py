@@ -1,0 +1,41 @@
+"""Optimal transport with any smooth regulariser, by Bregman forward-backward splitting."""
+
+from driftway.costs import PointCloudCost
+from driftway.engine import Threads
+from driftway.plan import Plan
+from driftway.problem import Problem
+from driftway.regularizers import (
+    Custom,
+    GroupLasso,
+    Laplacian,
+    MomentRegularizer,
+    Regularizer,
+    TimeSmoothness,
+    WassersteinTime,
+)
+from driftway.solution import Solution
+from driftway.solve import sinkhorn, solve
+from driftway.solvers import ConditionalGradient, ForwardBackward, FrankWolfe, Sinkhorn
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConditionalGradient",
+    "Custom",
+    "ForwardBackward",
+    "FrankWolfe",
+    "GroupLasso",
+    "Laplacian",
+    "MomentRegularizer",
+    "Plan",
+    "PointCloudCost",
+    "Problem",
+    "Regularizer",
+    "Sinkhorn",
+    "Solution",
+    "Threads",
+    "TimeSmoothness",
+    "WassersteinTime",
+    "sinkhorn",
+    "solve",
+]

@@ -1,0 +1,193 @@
+"""Sinkhorn's algorithm: the potentials f, g that give  exp(log + f ⊕ g)  the marginals a and b.
+
+Two forms of the same iteration. In the sweep form each entry is exponentiated once per iteration: its row is
+normalised (the update of f) and the columns of the normalised rows are summed (the update of g). In the
+scaling form the exponentials are held as an array K, and an iteration is two matrix-vector products with it,
+u = a / Kv and v = b / Kᵀu; before u or v leaves a safe range it is absorbed into f and g and K is built anew.
+Potentials here are in units of log, not of cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.engine import SAFE, Engine, Request
+from driftway.matrices import Matrix
+from driftway.newton import Scaling, newton
+
+Double = npt.NDArray[np.float64]
+
+# |log u| and |log v| stay below this. Entries lost to underflow in K are then below exp(−745 + 2·ABSORB)
+# relative to what counts, far beneath rounding.
+ABSORB = 100.0
+# Iterations over which a rate of contraction is observed.
+WINDOW = 8
+# How often Sinkhorn on a stored kernel is asked whether it will be done soon, and the largest system for Newton.
+PATIENCE, NEWTON_SIZE = 16, 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Balanced:
+    """Potentials whose plan has exact row sums, and columns off by `error` (L1, relative to the mass)."""
+
+    f: Double
+    g: Double
+    error: float
+    n_iter: int
+    values: Double | None
+    relaxation: Relaxation | None
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Over-relaxation of the column update,  g ← g + ω (log b − log γᵀ1)  with 1 ≤ ω < 2.
+
+    Plain iterations show their rate of contraction θ, for which ω = 2 / (1 + √(1−θ)) is optimal
+    (Thibault et al. 2021). The dual value must rise from step to step; when it falls, ω returns to 1, which
+    converges from anywhere, and may from then on go only half as far beyond 1.
+    """
+
+    omega: float = 1.0
+    limit: float = 0.98
+    dual: float = -math.inf
+    errors: tuple[float, ...] = ()
+
+    def update(self, error: float, dual: float) -> Relaxation:
+        """The relaxation of the next column update, after an iteration that left this error and dual value."""
+        if dual < self.dual - 1e-12 * abs(self.dual):
+            return Relaxation(1.0, self.limit / 2, dual, (error,))
+        errors = (*self.errors, error)
+        if len(errors) <= 2 * WINDOW:
+            return Relaxation(self.omega, self.limit, dual, errors)
+        return Relaxation(self._estimate(errors[-WINDOW - 1], error), self.limit, dual)
+
+    def _estimate(self, first: float, last: float) -> float:
+        """ω for the contraction θ of the plain iteration, inferred from the rate observed under the present ω.
+
+        The eigenvalue ρ of the relaxed iteration and θ obey (ρ + ω − 1)² = ρ ω² θ (Young 1971).
+        """
+        if not 0.0 < last < first:
+            return self.omega
+        rate = (last / first) ** (1.0 / WINDOW)
+        theta = (rate + self.omega - 1.0) ** 2 / (rate * self.omega**2)
+        omega = 2.0 / (1.0 + math.sqrt(max(1.0 - theta, 0.0)))
+        return max(self.omega, min(omega, 1.0 + self.limit))
+
+
+def balance(
+    log: Matrix,
+    a: Double,
+    b: Double,
+    f: Double,
+    g: Double,
+    *,
+    tol: float,
+    max_iter: int,
+    engine: Engine,
+    relaxation: Relaxation | None = Relaxation(),  # noqa: B008 - immutable
+) -> Balanced:
+    """Potentials that balance `log`, started at f and g.
+
+    Stops when the columns are off by at most `tol` (L1, relative to the mass) or after `max_iter` iterations.
+    Rows are exact in either case. `relaxation` carries on where an earlier call left it; `None` turns it off.
+    """
+    f, g = np.where(a > 0, f, -np.inf), np.where(b > 0, g, -np.inf)
+    n_iter = 0
+    while True:
+        if (kernel := engine.stored(log, f, g)) is not None:
+            scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, dual=_dot(f, a) + _dot(g, b))
+            n_iter, relaxation, reached = n_iter + scaled.n_iter, scaled.relaxation, scaled.scaling
+            if reached is not None:
+                f, g = f + reached.log_u, g + reached.log_v
+                if reached.error <= tol or n_iter >= max_iter:
+                    kernel *= reached.u[:, None]
+                    kernel *= reached.v
+                    return Balanced(f, g, reached.error, n_iter, kernel, relaxation)
+        # In the sweep form any start is safe: it brings a kernel into range, or does without.
+        sums = engine.sweep(Request(log, f, g, row_mass=a))
+        f, n_iter = sums.f, n_iter + 1
+        error = _error(sums.columns, b)
+        if error <= tol or n_iter >= max_iter:
+            return Balanced(f, g, error, n_iter, None, relaxation)
+        if np.any((sums.columns < SAFE[0]) & (b > 0)):
+            g = np.where(b > 0, _log(b) - engine.log_columns(log, f), -np.inf)
+            continue
+        relaxation = relaxation and relaxation.update(error, _dot(f, a) + _dot(g, b))
+        g = g + _omega(relaxation) * _log_quotient(b, sums.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """What was reached on a stored kernel; `None` if it is too far from balance to be used in this form."""
+
+    scaling: Scaling | None
+    n_iter: int
+    relaxation: Relaxation | None
+
+
+def _scale(
+    kernel: Double, a: Double, b: Double, tol: float, max_iter: int, relaxation: Relaxation | None, dual: float
+) -> _Scaled:
+    """Sinkhorn's iteration  u = a / Kv,  v = b / Kᵀu  on a stored kernel, while the scalings are in range.
+
+    Where it would take long, Newton's method takes over.
+    """
+    here = Scaling.of(kernel, a, b, np.zeros_like(b))
+    if here is None or here.reach > ABSORB:
+        return _Scaled(None, 0, relaxation)
+    earlier = here
+    for n_iter in range(1, max_iter):
+        if here.error <= tol:
+            return _Scaled(here, n_iter, relaxation)
+        if n_iter % PATIENCE == 0:
+            if _remaining(earlier.error, here.error, tol) > _newton_cost(kernel.shape):
+                here, steps = newton(kernel, a, b, here, tol=tol, max_iter=max_iter - n_iter, reach=ABSORB)
+                return _Scaled(here, n_iter + steps, relaxation)
+            earlier = here
+        relaxation = relaxation and relaxation.update(here.error, dual + here.dual)
+        there = Scaling.of(kernel, a, b, here.log_v + _omega(relaxation) * _log_quotient(b, here.columns))
+        if there is None or there.reach > ABSORB:
+            return _Scaled(here, n_iter, relaxation)
+        here = there
+    return _Scaled(here, max_iter, relaxation)
+
+
+def _remaining(earlier: float, now: float, tol: float) -> float:
+    """Iterations until the error is `tol`, at the rate of the last `PATIENCE`."""
+    if not 0 < now < earlier or tol <= 0:
+        return math.inf
+    return PATIENCE * math.log(now / tol) / math.log(earlier / now)
+
+
+def _newton_cost(shape: tuple[int, int]) -> float:
+    """What ten steps of Newton's method cost, in iterations of Sinkhorn's; measured on 2 cores."""
+    size = min(shape)
+    return math.inf if size > NEWTON_SIZE else 100.0 + 0.5 * size
+
+
+def _omega(relaxation: Relaxation | None) -> float:
+    return 1.0 if relaxation is None else relaxation.omega
+
+
+def _error(columns: Double, b: Double) -> float:
+    return float(np.abs(columns - b).sum() / b.sum())
+
+
+def _log_quotient(target: Double, actual: Double) -> Double:
+    """Log target − log actual, zero where the target is zero."""
+    return np.log(np.divide(target, actual, out=np.ones_like(target), where=target > 0))
+
+
+def _log(weights: Double) -> Double:
+    """The logarithm, −∞ at zero without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+def _dot(potential: Double, weights: Double) -> float:
+    """⟨potential, weights⟩ with −∞·0 = 0."""
+    return float(np.dot(np.where(weights > 0, potential, 0.0), weights))

@@ -1,0 +1,180 @@
+"""Ground costs: an n×m matrix, given or computed block by block from two point clouds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from driftway.validation import Array, finite_array
+
+Double = npt.NDArray[np.float64]
+Metric = str | Callable[[Array, Array], Any]
+
+# Up to this many features, distances are accumulated feature by feature: exact, and faster than a matrix product.
+DIRECT_FEATURES = 8
+
+
+class Bilinear(NamedTuple):
+    """A cost in the form  rows ⊕ columns + left @ rightᵀ."""
+
+    rows: Double
+    columns: Double
+    left: Double
+    right: Double
+
+
+@runtime_checkable
+class Cost(Protocol):
+    """A matrix of which any block of rows can be had without the others."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def bilinear(self) -> Bilinear | None:
+        """The cost as vectors and a low-rank product, if it has that form."""
+
+    def rows(self, block: slice) -> Array:
+        """The rows of `block`; the result may be a view and must not be written to."""
+
+
+class MatrixCost:
+    """A cost matrix that is already there."""
+
+    bilinear = None
+
+    def __init__(self, values: npt.ArrayLike) -> None:
+        self.values = finite_array("cost", values, ndim=2)
+
+    def __repr__(self) -> str:
+        return f"MatrixCost(shape={self.shape})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, m = self.values.shape
+        return n, m
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def rows(self, block: slice) -> Array:
+        return self.values[block]
+
+
+class PointCloudCost:
+    """The cost c(xᵢ, yⱼ) between two point clouds, never held as a matrix.
+
+    Parameters
+    ----------
+    X : array (n, d)
+        Source points.
+    Y : array (m, d)
+        Target points.
+    metric : "euclidean", "sqeuclidean", another metric name of `scipy.spatial.distance.cdist`, or a callable
+        A callable receives a block of rows of `X` and the whole `Y` and returns the block of costs,
+        as the functions of `sklearn.metrics.pairwise` do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cost = PointCloudCost(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 0.0]]))
+    >>> cost.rows(slice(None))
+    array([[0.],
+           [5.]])
+
+    """
+
+    def __init__(self, X: npt.ArrayLike, Y: npt.ArrayLike, metric: Metric = "euclidean") -> None:
+        x, y = finite_array("X", X, ndim=2), finite_array("Y", Y, ndim=2)
+        if x.shape[1] != y.shape[1]:
+            raise ValueError(f"X and Y must have the same number of features, got {x.shape[1]} and {y.shape[1]}")
+        self.X, self.Y, self.metric = x, y, metric
+        self.shape = (x.shape[0], y.shape[0])
+        self.dtype = np.result_type(x, y)
+        # Only differences of points matter; around a common centre they lose the fewest digits.
+        centre = y.mean(axis=0, dtype=np.float64)
+        self._x, self._y = x - centre, y - centre
+        with np.errstate(over="ignore"):
+            reach = (self._x**2).sum(axis=1).max() + (self._y**2).sum(axis=1).max()
+        if not np.isfinite(4.0 * reach):
+            raise ValueError("X and Y must be small enough for their squared distances to be finite; rescale them")
+        self._block = self._choose(metric)
+
+    def __repr__(self) -> str:
+        return f"PointCloudCost(shape={self.shape}, features={self.X.shape[1]}, metric={self.metric!r})"
+
+    @property
+    def bilinear(self) -> Bilinear | None:
+        """‖x − y‖² = ‖x‖² ⊕ ‖y‖² − 2 x yᵀ; `None` for any other metric."""
+        if self.metric != "sqeuclidean":
+            return None
+        return Bilinear((self._x**2).sum(axis=1), (self._y**2).sum(axis=1), -2.0 * self._x, self._y)
+
+    def rows(self, block: slice) -> Array:
+        return self._block(block)
+
+    def _choose(self, metric: Metric) -> Callable[[slice], Array]:
+        if metric == "sqeuclidean":
+            return self._squared
+        if metric == "euclidean":
+            return lambda block: np.sqrt(squared := self._squared(block), out=squared)
+        if callable(metric):
+            return self._called
+        try:
+            cdist(self._x[:1], self._y[:1], metric)  # type: ignore[call-overload]
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"metric must be 'euclidean', 'sqeuclidean', another metric of scipy's cdist, or a callable; "
+                f"got {metric!r} ({error})"
+            ) from None
+        # Not every metric is invariant to translation (cosine is not), so these see the points as given.
+        return lambda block: np.asarray(cdist(self.X[block], self.Y, metric))  # type: ignore[call-overload]
+
+    def _squared(self, block: slice) -> Double:
+        x, y = self._x[block], self._y
+        if x.shape[1] > DIRECT_FEATURES:
+            return self._squared_by_product(x, y)
+        total = np.subtract.outer(x[:, 0], y[:, 0])
+        total *= total
+        for k in range(1, x.shape[1]):
+            difference = np.subtract.outer(x[:, k], y[:, k])
+            difference *= difference
+            total += difference
+        return total
+
+    @staticmethod
+    def _squared_by_product(x: Double, y: Double) -> Double:
+        scale = np.add.outer((x**2).sum(axis=1), (y**2).sum(axis=1))
+        squared: Double = scale - 2.0 * (x @ y.T)
+        # Cancellation leaves few digits where two points nearly coincide: those few are computed directly.
+        i, j = np.nonzero(squared < 1e-5 * scale)
+        squared[i, j] = ((x[i] - y[j]) ** 2).sum(axis=1)
+        return squared
+
+    def _called(self, block: slice) -> Array:
+        assert callable(self.metric)
+        points = self.X[block]
+        values = np.asarray(self.metric(points, self.Y), dtype=np.float64)
+        if values.shape != (len(points), self.shape[1]):
+            raise ValueError(
+                f"metric must return costs of shape {(len(points), self.shape[1])} for {len(points)} rows of X "
+                f"and all of Y, got {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("metric must return finite costs, but it returned NaN or infinity")
+        return values
+
+
+def as_cost(cost: object) -> Cost:
+    """`cost` itself if it is one already, else the array as a `MatrixCost`."""
+    if isinstance(cost, Cost):
+        return cost
+    return MatrixCost(cost)  # type: ignore[arg-type]

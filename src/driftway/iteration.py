@@ -1,0 +1,70 @@
+"""What a solver is: a way to start and a step. The loop that drives them owns everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.matrices import Matrix
+from driftway.model import Model, Point, Tangent
+from driftway.problem import Problem
+
+Double = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a solve begins: potentials in units of cost, and a log-plan if one was given."""
+
+    f: Double
+    g: Double
+    log: Matrix | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a solve is.
+
+    Attributes
+    ----------
+    point : the present plan and its objective
+    tangent : the linearisation of J there
+    bound : a lower bound on the optimum if this iteration found one at no cost, else `None`
+    potentials : f and g, in units of cost, of the linearised problem
+    step : the step size that led here
+    inner : inner iterations spent on this step
+    memory : what else the solver wants to find again
+
+    """
+
+    point: Point
+    tangent: Tangent
+    bound: float | None
+    potentials: tuple[Double, Double]
+    step: float
+    inner: int
+    memory: Any = None
+
+
+class Solver(Protocol):
+    """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls."""
+
+    def check(self, problem: Problem) -> None:
+        """Raises `ValueError` if the problem does not fit this solver."""
+
+    def start(self, model: Model, start: Start, accuracy: float) -> State:
+        """The state before the first iteration."""
+
+    def advance(self, model: Model, state: State, accuracy: float) -> State:
+        """The next state; inner problems are solved to marginal error `accuracy`."""
+
+
+def require_entropy(solver: object, problem: Problem) -> None:
+    """Raises if ε = 0, where only plain conditional gradient works."""
+    if problem.epsilon <= 0:
+        raise ValueError(
+            f"{type(solver).__name__} needs epsilon > 0, got {problem.epsilon:g}; use FrankWolfe for epsilon = 0"
+        )

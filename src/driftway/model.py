@@ -1,0 +1,174 @@
+"""A problem in the representation in which it is solved: what solvers compute with.
+
+Factored if the regulariser has a moment form, dense otherwise. Either way a solver sees the cost C, the
+log-plan and the gradient ∇J as elements of one linear space, and a plan through a few sums over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.balancing import balance
+from driftway.engine import Engine
+from driftway.matrices import Dense, Factored, LogOf, Matrix
+from driftway.plan import Plan
+from driftway.problem import Problem
+from driftway.regularizers.regularizer import MomentRegularizer
+
+Double = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A plan and what is known of it.
+
+    Attributes
+    ----------
+    rows, columns : its marginals
+    right, left : its moments γR and γᵀL, if the regulariser has a moment form
+    penalty : J(γ)
+    objective : ⟨γ, C⟩ + ε H(γ) + J(γ)
+    error : ‖γ1 − a‖₁ + ‖γᵀ1 − b‖₁, relative to the mass
+
+    """
+
+    plan: Plan
+    rows: Double
+    columns: Double
+    right: Double
+    left: Double
+    penalty: float
+    objective: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """The linearisation of J at a plan:  ⟨gradient, ·⟩ − offset,  which is below J everywhere if J is convex."""
+
+    gradient: Matrix
+    slope: float
+    offset: float
+
+
+class Model:
+    """A problem on an engine, factored where possible."""
+
+    def __init__(self, problem: Problem, engine: Engine, *, dense: bool = False) -> None:
+        self.problem, self.engine = problem, engine
+        self.a, self.b, self.epsilon = problem.a, problem.b, problem.epsilon
+        self.J = problem.regularizer
+        self._dense = dense or not isinstance(self.J, MomentRegularizer)
+
+    @cached_property
+    def cost(self) -> Matrix:
+        """C."""
+        cost, J = self.problem.cost, self.J
+        if isinstance(J, MomentRegularizer) and not self._dense:
+            return Factored.of_cost(cost, J.right_basis, J.left_basis)
+        n, m = cost.shape
+        return Dense(self.engine.assemble(Factored.of_cost(cost, np.empty((m, 0)), np.empty((n, 0)))))
+
+    def check_regularizer(self) -> None:
+        """Raises if J or ∇J is not finite or of the wrong shape at the independent coupling a ⊗ b."""
+        f, g = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (self.a, self.b / self.problem.mass))
+        plan = self.plan(0.0 * self.cost, np.where(self.a > 0, f, -np.inf), np.where(self.b > 0, g, -np.inf))
+        self.tangent(self.evaluate(plan))
+
+    def plan(self, log: Matrix, f: Double, g: Double, values: Double | None = None) -> Plan:
+        """The plan exp(log + f ⊕ g)."""
+        return Plan(log, f, g, self.a, self.b, self.engine, self.problem.dtype, None, values)
+
+    def project(self, log: Matrix, f: Double, g: Double, *, tol: float, max_iter: int) -> tuple[Plan, int]:
+        """The plan exp(log + f ⊕ g) with f and g such that its marginals are a and b, and the iterations taken.
+
+        This is Sinkhorn's algorithm, and the backward step: the minimiser over the couplings of
+        −⟨γ, log⟩ + H(γ). In the paper's words it is sinkhorn(−s·log, s) for any s > 0.
+        """
+        solved = balance(log, self.a, self.b, f, g, tol=tol, max_iter=max_iter, engine=self.engine)
+        return self.plan(log, solved.f, solved.g, solved.values), solved.n_iter
+
+    def evaluate(self, plan: Plan) -> Point:
+        """The objective at a plan, and the sums it is made of."""
+        direct = plan.remainder is not None or isinstance(plan.log, LogOf)
+        # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
+        potential = self.cost if direct else self.cost + self.epsilon * plan.log
+        without_cost = isinstance(potential, Factored) and potential.scale == 0.0
+        inner = None if without_cost else potential
+        J = self.J
+        if isinstance(J, MomentRegularizer) and not self._dense:
+            sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
+            penalty = J.phi(sums.right, sums.left)
+        else:
+            sums = plan.sweep(inner=inner, entropy=direct)
+            penalty = J.value(plan.array())
+        if not np.isfinite(penalty):
+            raise ValueError(f"the regularizer's value must be finite, got {penalty}")
+        linear = sums.inner
+        if isinstance(potential, Factored) and without_cost:
+            linear = float(np.vdot(potential.P, sums.right) + np.vdot(potential.Q, sums.left))
+        entropy = sums.entropy
+        if not direct:
+            entropy = dot(plan.f, sums.rows) + dot(plan.g, sums.columns) - float(sums.rows.sum())
+        objective = linear + self.epsilon * entropy + penalty
+        error = np.abs(sums.rows - self.a).sum() + np.abs(sums.columns - self.b).sum()
+        return Point(
+            plan,
+            sums.rows,
+            sums.columns,
+            sums.right,
+            sums.left,
+            penalty,
+            objective,
+            float(error / self.problem.mass),
+        )
+
+    def tangent(self, point: Point) -> Tangent:
+        """The linearisation of J at a plan."""
+        J = self.J
+        gradient: Matrix
+        if isinstance(self.cost, Factored):
+            assert isinstance(J, MomentRegularizer)
+            gradient = self.cost.with_coefficients(0.0, *J.phi_gradient(point.right, point.left))
+        else:
+            values = J.gradient(point.plan.array())
+            if values.shape != self.problem.shape:
+                raise ValueError(
+                    f"the regularizer's gradient must have the plan's shape {self.problem.shape}, got {values.shape}"
+                )
+            if not np.isfinite(values).all():
+                raise ValueError("the regularizer's gradient must be finite, but it contains NaN or infinity")
+            gradient = Dense(values)
+        slope = self.pair(gradient, point)
+        return Tangent(gradient, slope, slope - point.penalty)
+
+    def pair(self, matrix: Matrix, point: Point) -> float:
+        """⟨matrix, γ⟩."""
+        if not isinstance(matrix, Factored):
+            return float(np.vdot(self.engine.assemble(matrix), point.plan.array()))
+        transport = 0.0
+        if matrix.scale != 0.0:
+            transport = matrix.scale * point.plan.sweep(inner=self.cost).inner
+        return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
+
+    def divergence(self, new: Point, old: Point) -> float:
+        """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms."""
+        difference = self.pair(new.plan.log - old.plan.log, new)
+        difference += dot(new.plan.f - old.plan.f, new.rows) + dot(new.plan.g - old.plan.g, new.columns)
+        return max(difference - float(new.rows.sum() - old.rows.sum()), 0.0)
+
+    def dual_value(self, plan: Plan) -> float:
+        """ε (⟨f, a⟩ + ⟨g, b⟩ − Σ exp(log + f ⊕ g)) for a plan with exact rows.
+
+        If log = −(C + G)/ε this is at most the minimum over couplings of ⟨γ, C + G⟩ + ε H(γ).
+        """
+        return self.epsilon * (dot(plan.f, self.a) + dot(plan.g, self.b) - self.problem.mass)
+
+
+def dot(potential: Double, masses: Double) -> float:
+    """⟨potential, masses⟩ where a potential may be infinite or undefined on zero mass."""
+    return float(np.dot(np.where(masses > 0, potential, 0.0), masses))

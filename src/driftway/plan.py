@@ -1,0 +1,199 @@
+"""The transport plan as an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.engine import Engine, Request, Sweep, entropy_of
+from driftway.matrices import Matrix
+from driftway.validation import Array, finite_array
+
+Double = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The coupling  γ = exp(log + f ⊕ g) + u vᵀ,  used as an operator and never formed unless asked for.
+
+    `log` is dense or factored; the rank-one remainder u vᵀ is there only after rounding. Products, marginals
+    and blocks come in the dtype of the problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import sinkhorn
+    >>> plan = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5).plan
+    >>> plan.dense().round(3)
+    array([[0.44, 0.06],
+           [0.06, 0.44]])
+    >>> (plan @ np.array([1.0, 0.0])).round(3)
+    array([0.44, 0.06])
+
+    """
+
+    log: Matrix
+    f: Double
+    g: Double
+    a: Double
+    b: Double
+    engine: Engine
+    dtype: np.dtype[Any]
+    remainder: tuple[Double, Double] | None = None
+    values: Double | None = None
+    """exp(log + f ⊕ g) + u vᵀ, where the engine holds it; only a faster way to the same numbers."""
+
+    def __repr__(self) -> str:
+        held = type(self.log).__name__.lower()
+        return f"Plan(shape={self.shape}, {held}, dtype={self.dtype})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.log.shape
+
+    @property
+    def T(self) -> TransposedPlan:  # noqa: N802 - NumPy's name
+        """The transposed operator."""
+        return TransposedPlan(self)
+
+    def __matmul__(self, V: npt.ArrayLike) -> Array:
+        """γ V for V of shape (m,) or (m, r)."""
+        columns = _as_columns("the right operand", V, self.shape[1])
+        return self._like(V, self.sweep(right=columns).right)
+
+    @property
+    def marginals(self) -> tuple[Array, Array]:
+        """The row sums γ1 and the column sums γᵀ1."""
+        sums = self.sweep()
+        return sums.rows.astype(self.dtype), sums.columns.astype(self.dtype)
+
+    def rows(self, block: slice) -> Array:
+        """The rows of `block` as an array."""
+        return self._rows(block).astype(self.dtype)
+
+    def dense(self) -> Array:
+        """The plan as an n×m array."""
+        return self.array().astype(self.dtype)
+
+    def barycentric_map(self, Y: npt.ArrayLike) -> Array:
+        """Each row's mean of the points Y (m×d) under the plan: T(xᵢ) = Σⱼ γᵢⱼ yⱼ / Σⱼ γᵢⱼ.
+
+        A row without mass is sent where its conditional distribution exp(log + g) sends it.
+        """
+        points = _as_columns("Y", Y, self.shape[1])
+        sums = self.sweep(right=points)
+        empty = sums.rows <= 0
+        images = sums.right / np.where(empty, 1.0, sums.rows)[:, None]
+        if empty.any():
+            request = Request(self.log, np.zeros(self.shape[0]), self.g, row_mass=np.ones(self.shape[0]), right=points)
+            images[empty] = self.engine.sweep(request).right[empty]
+        return self._like(Y, images)
+
+    def round(self) -> Plan:
+        """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2)."""
+        if self.remainder is not None:
+            return self
+        f = self.f + _log_ratio(self.a, self.sweep().rows)
+        lowered = self._scaled(f, self.g)
+        g = self.g + _log_ratio(self.b, lowered.sweep().columns)
+        lowered = self._scaled(f, g)
+        sums = lowered.sweep()
+        u, v = np.maximum(self.a - sums.rows, 0.0), np.maximum(self.b - sums.columns, 0.0)
+        if (missing := u.sum()) <= 0 or v.sum() <= 0:
+            return lowered
+        remainder = (u, v / missing)
+        values = None if lowered.values is None else lowered.values + np.multiply.outer(*remainder)
+        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, remainder, values)
+
+    def sweep(
+        self,
+        right: Double | None = None,
+        left: Double | None = None,
+        inner: Matrix | None = None,
+        entropy: bool = False,
+    ) -> Sweep:
+        """Marginals, and γ·right, γᵀ·left, ⟨γ, inner⟩, H(γ) if asked for, in float64 and one pass."""
+        if self.values is None:
+            return self.engine.sweep(
+                Request(self.log, self.f, self.g, None, right, left, inner, self.remainder, entropy)
+            )
+        gamma = self.values
+        n, m = gamma.shape
+        return Sweep(
+            f=self.f,
+            rows=gamma @ np.ones(m),
+            columns=np.ones(n) @ gamma,
+            right=np.empty((n, 0)) if right is None else gamma @ right,
+            left=np.empty((m, 0)) if left is None else gamma.T @ left,
+            inner=0.0 if inner is None else float(np.vdot(gamma, self.engine.assemble(inner))),
+            entropy=self.engine.total(entropy_of, gamma) if entropy else 0.0,
+        )
+
+    def array(self) -> Double:
+        """The plan as a float64 array; it may be the one held, so it must not be written to."""
+        if self.values is not None:
+            return self.values
+        return np.vstack([self._rows(slice(low, low + 4096)) for low in range(0, self.shape[0], 4096)])
+
+    def _rows(self, block: slice) -> Double:
+        if self.values is not None:
+            return self.values[block]
+        with np.errstate(under="ignore"):
+            gamma: Double = np.exp(self.log.rows(block) + self.g + self.f[block, None])
+        if self.remainder is not None:
+            gamma += np.multiply.outer(self.remainder[0][block], self.remainder[1])
+        return gamma
+
+    def _scaled(self, f: Double, g: Double) -> Plan:
+        """The plan with other potentials; the values held, if any, follow by scaling."""
+        values = None
+        if self.values is not None:
+            values = self.values * np.exp(_difference(f, self.f))[:, None] * np.exp(_difference(g, self.g))
+        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, None, values)
+
+    def _like(self, operand: npt.ArrayLike, result: Double) -> Array:
+        """`result` in the plan's dtype, a vector if the operand was one."""
+        return (result[:, 0] if np.ndim(operand) == 1 else result).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class TransposedPlan:
+    """The operator γᵀ."""
+
+    T: Plan
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.T.shape[1], self.T.shape[0]
+
+    def __matmul__(self, U: npt.ArrayLike) -> Array:
+        """γᵀ U for U of shape (n,) or (n, c)."""
+        columns = _as_columns("the right operand", U, self.T.shape[0])
+        return self.T._like(U, self.T.sweep(left=columns).left)
+
+    def dense(self) -> Array:
+        """The transposed plan as an m×n array."""
+        return self.T.dense().T
+
+
+def _as_columns(name: str, value: npt.ArrayLike, size: int) -> Double:
+    """A vector or matrix of `size` rows, as a float64 matrix."""
+    array = finite_array(name, value, ndim=1 if np.ndim(value) == 1 else 2).astype(np.float64, copy=False)
+    if array.shape[0] != size:
+        raise ValueError(f"{name} must have {size} rows to meet the plan, got shape {array.shape}")
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _log_ratio(target: Double, actual: Double) -> Double:
+    """Log min(1, target / actual), zero where nothing has to be lowered."""
+    ratio = np.divide(target, actual, out=np.ones_like(target), where=actual > target)
+    with np.errstate(divide="ignore"):
+        return np.log(ratio)
+
+
+def _difference(new: Double, old: Double) -> Double:
+    """New − old; zero where old is −∞, whose row or column is zero already."""
+    return np.subtract(new, old, out=np.zeros_like(new), where=np.isfinite(old))

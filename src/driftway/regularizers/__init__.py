@@ -1,0 +1,18 @@
+"""Smooth functions of the plan, one per file."""
+
+from driftway.regularizers.custom import Custom
+from driftway.regularizers.group_lasso import GroupLasso
+from driftway.regularizers.laplacian import Laplacian
+from driftway.regularizers.regularizer import MomentRegularizer, Regularizer
+from driftway.regularizers.time_smoothness import TimeSmoothness
+from driftway.regularizers.wasserstein_time import WassersteinTime
+
+__all__ = [
+    "Custom",
+    "GroupLasso",
+    "Laplacian",
+    "MomentRegularizer",
+    "Regularizer",
+    "TimeSmoothness",
+    "WassersteinTime",
+]

@@ -1,0 +1,151 @@
+"""Sums and multiples of regularisers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.regularizers.regularizer import MomentRegularizer, Regularizer
+from driftway.validation import real_number
+
+Double = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+
+def add(first: Regularizer, second: Regularizer) -> Regularizer:
+    """First + second, in moment form if both have one."""
+    terms = [*_terms(first), *_terms(second)]
+    return MomentSum(terms) if all(isinstance(term, MomentRegularizer) for term in terms) else Sum(terms)
+
+
+def scale(term: Regularizer, factor: object) -> Regularizer:
+    """Factor · term for a factor ≥ 0, in moment form if the term has one."""
+    number = real_number("the factor of a regularizer", factor, minimum=0.0)
+    return MomentMultiple(term, number) if isinstance(term, MomentRegularizer) else Multiple(term, number)
+
+
+def _terms(term: Regularizer) -> Sequence[Regularizer]:
+    return term.terms if isinstance(term, Sum) else [term]
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    """The sum, or `None` if a summand is unknown."""
+    return None if any(value is None for value in values) else float(sum(values))  # type: ignore[arg-type]
+
+
+class Sum(Regularizer):
+    """J₁ + J₂ + …"""
+
+    def __init__(self, terms: Sequence[Regularizer]) -> None:
+        self.terms = list(terms)
+        self.convex = all(term.convex for term in terms)
+        self.minimum = _total([term.minimum for term in terms])
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.terms))
+
+    def on(self, a: Double, b: Double) -> Self:
+        return type(self)([term.on(a, b) for term in self.terms])
+
+    @property
+    def smoothness(self) -> float | None:
+        return _total([term.smoothness for term in self.terms])
+
+    def value(self, gamma: Double) -> float:
+        return sum(term.value(gamma) for term in self.terms)
+
+    def gradient(self, gamma: Double) -> Double:
+        return np.sum([term.gradient(gamma) for term in self.terms], axis=0)
+
+
+class MomentSum(Sum, MomentRegularizer):
+    """A sum of moment regularisers: their moments stand side by side."""
+
+    terms: list[MomentRegularizer]  # type: ignore[assignment]
+
+    @property
+    def right_basis(self) -> Double:
+        return np.hstack([term.right_basis for term in self.terms])
+
+    @property
+    def left_basis(self) -> Double:
+        return np.hstack([term.left_basis for term in self.terms])
+
+    def phi(self, right: Double, left: Double) -> float:
+        return sum(self._each(lambda term, r, c: term.phi(r, c), right, left))
+
+    def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
+        parts = self._each(lambda term, r, c: term.phi_gradient(r, c), right, left)
+        return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
+
+    def phi_conjugate(self, right: Double, left: Double) -> float | None:
+        return _total(self._each(lambda term, r, c: term.phi_conjugate(r, c), right, left))
+
+    def _each(self, function: Callable[[MomentRegularizer, Double, Double], T], right: Double, left: Double) -> list[T]:
+        """`function` of every term and its own columns of the moments."""
+        rights = np.cumsum([term.right_basis.shape[1] for term in self.terms])[:-1]
+        lefts = np.cumsum([term.left_basis.shape[1] for term in self.terms])[:-1]
+        columns = zip(self.terms, np.split(right, rights, axis=1), np.split(left, lefts, axis=1), strict=True)
+        return [function(term, r, c) for term, r, c in columns]
+
+
+class Multiple(Regularizer):
+    """factor · J."""
+
+    def __init__(self, term: Regularizer, factor: float) -> None:
+        self.term, self.factor = term, factor
+        self.convex = term.convex
+        self.minimum = None if term.minimum is None else factor * term.minimum
+
+    def __repr__(self) -> str:
+        return f"{self.factor:g} * {self.term!r}"
+
+    def on(self, a: Double, b: Double) -> Self:
+        return type(self)(self.term.on(a, b), self.factor)
+
+    @property
+    def smoothness(self) -> float | None:
+        smoothness = self.term.smoothness
+        return None if smoothness is None else self.factor * smoothness
+
+    def value(self, gamma: Double) -> float:
+        return self.factor * self.term.value(gamma)
+
+    def gradient(self, gamma: Double) -> Double:
+        return self.factor * self.term.gradient(gamma)
+
+    def conjugate(self, dual: Double) -> float | None:
+        if self.factor == 0.0:
+            return 0.0 if not dual.any() else np.inf
+        conjugate = self.term.conjugate(dual / self.factor)
+        return None if conjugate is None else self.factor * conjugate
+
+
+class MomentMultiple(Multiple, MomentRegularizer):
+    """factor · J for a moment regulariser."""
+
+    term: MomentRegularizer
+
+    @property
+    def right_basis(self) -> Double:
+        return self.term.right_basis
+
+    @property
+    def left_basis(self) -> Double:
+        return self.term.left_basis
+
+    def phi(self, right: Double, left: Double) -> float:
+        return self.factor * self.term.phi(right, left)
+
+    def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
+        first, second = self.term.phi_gradient(right, left)
+        return self.factor * first, self.factor * second
+
+    def phi_conjugate(self, right: Double, left: Double) -> float | None:
+        if self.factor == 0.0:
+            return 0.0 if not right.any() and not left.any() else np.inf
+        conjugate = self.term.phi_conjugate(right / self.factor, left / self.factor)
+        return None if conjugate is None else self.factor * conjugate

@@ -1,0 +1,154 @@
+"""Smoothness in time in an optimal-transport metric: the mapped cloud as a whole should move little."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.balancing import balance
+from driftway.costs import PointCloudCost
+from driftway.engine import Request, Threads
+from driftway.matrices import Factored
+from driftway.regularizers.regularizer import MomentRegularizer
+from driftway.regularizers.time_smoothness import check_fit, radius
+from driftway.validation import double_array, real_number, weights
+
+Double = npt.NDArray[np.float64]
+
+
+class WassersteinTime(MomentRegularizer):
+    """weight · S_δ(T(X), Z): the Sinkhorn divergence between the mapped cloud and the previous one.
+
+    The metric that the paper names as future work. Unlike `TimeSmoothness` it compares clouds, not points one
+    by one: the mapped points may change places at no cost. With squared Euclidean cost,
+
+        S_δ(T, Z) = W_δ(T, Z) − ½ W_δ(T, T) − ½ W_δ(Z, Z),   W_δ(T, Z) = min over π of ⟨π, D⟩ + δ KL(π | a ⊗ a'),
+
+    which is zero at T = Z (Feydy et al. 2019). It is not convex in the plan, so a solve ends at a stationary
+    point and reports no lower bound.
+
+    Parameters
+    ----------
+    Y : array (m, d)
+        The target points.
+    previous : array (k, d)
+        The previous cloud Z; k may differ from the number of source points.
+    weight : float
+        A non-negative multiple.
+    blur : float, optional
+        δ in units of squared distance; by default a twentieth of the mean squared distance within `previous`.
+    debias : bool
+        Whether to subtract the self-terms. Without them, S_δ = W_δ, which draws the cloud together, but is
+        smooth relative to the entropy with a known constant.
+    a : array (n,), optional
+        Row masses; those of the problem by default.
+    previous_masses : array (k,), optional
+        Masses of the previous cloud; uniform by default. They are scaled to the total of `a`.
+
+    """
+
+    minimum = 0.0
+
+    def __init__(
+        self,
+        Y: npt.ArrayLike,
+        previous: npt.ArrayLike,
+        weight: float = 1.0,
+        blur: float | None = None,
+        debias: bool = True,
+        a: npt.ArrayLike | None = None,
+        previous_masses: npt.ArrayLike | None = None,
+    ) -> None:
+        self.Y = double_array("Y", Y, (None, None))
+        self.previous = double_array("previous", previous, (None, self.Y.shape[1]))
+        self.weight = real_number("weight", weight, minimum=0.0)
+        if blur is None:
+            blur = 0.1 * float(self.previous.var(axis=0).sum()) or 1.0
+        self.blur = real_number("blur", blur, minimum=0.0, strict=True)
+        self.debias = debias
+        self.previous_masses = weights("previous_masses", previous_masses, len(self.previous))
+        self._own_masses = a is not None
+        self.a = weights("a", a, np.size(a)) if a is not None else None
+        self._last: tuple[Double, _Transport] | None = None
+        self._constant = 0.0
+        if self.debias:
+            self._constant = (
+                0.5
+                * _transport(self.previous, self.previous_masses, self.previous, self.previous_masses, self.blur).value
+            )
+
+    def __repr__(self) -> str:
+        return f"WassersteinTime(weight={self.weight:g}, blur={self.blur:g}, debias={self.debias})"
+
+    def on(self, a: Double, b: Double) -> Self:
+        if self._own_masses:
+            assert self.a is not None
+            check_fit("a", self.a, "Y", self.Y, a, b)
+            return self
+        check_fit("a", a, "Y", self.Y, a, b)
+        scaled = self.previous_masses * (a.sum() / self.previous_masses.sum())
+        return type(self)(self.Y, self.previous, self.weight, self.blur, self.debias, a, scaled)
+
+    @property
+    def right_basis(self) -> Double:
+        return self.Y
+
+    @property
+    def left_basis(self) -> Double:
+        return np.empty((0 if self.a is None else self.a.size, 0))
+
+    @property
+    def smoothness(self) -> float | None:
+        """As for `TimeSmoothness`, since W_δ is Σ aᵢ‖T(xᵢ)‖² plus a concave function; unknown if debiased."""
+        return None if self.debias else 2.0 * self.weight * radius(self.Y) ** 2
+
+    def value(self, gamma: Double) -> float:
+        return self._with_masses(gamma).phi(gamma @ self.Y, gamma.T[:, :0])
+
+    def gradient(self, gamma: Double) -> Double:
+        right, _ = self._with_masses(gamma).phi_gradient(gamma @ self.Y, gamma.T[:, :0])
+        return right @ self.Y.T
+
+    def phi(self, right: Double, left: Double) -> float:
+        return self.weight * self._divergence(right).value
+
+    def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
+        return self.weight * self._divergence(right).gradient, left
+
+    def _with_masses(self, gamma: Double) -> Self:
+        n, m = gamma.shape
+        return self if self.a is not None else self.on(np.full(n, 1.0 / n), np.full(m, 1.0 / m))
+
+    def _divergence(self, right: Double) -> _Transport:
+        """S_δ and its gradient in γY; the last one is kept, since a value is asked for before its gradient."""
+        if self._last is None or not np.array_equal(self._last[0], right):
+            assert self.a is not None
+            inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
+            mapped = inverse * right
+            there = _transport(mapped, self.a, self.previous, self.previous_masses, self.blur)
+            value, gradient = there.value, there.gradient
+            if self.debias:
+                own = _transport(mapped, self.a, mapped, self.a, self.blur)
+                value, gradient = value - 0.5 * own.value - self._constant, gradient - own.gradient
+            self._last = (right.copy(), _Transport(value, inverse * gradient))
+        return self._last[1]
+
+
+class _Transport(NamedTuple):
+    value: float
+    gradient: Double
+
+
+def _transport(X: Double, a: Double, Z: Double, c: Double, blur: float) -> _Transport:
+    """W_δ(X, Z) and its gradient 2 (diag(a) X − π Z) in the positions X, by the envelope theorem."""
+    cost = PointCloudCost(X, Z, "sqeuclidean")
+    log = Factored.of_cost(cost, np.empty((len(Z), 0)), np.empty((len(X), 0))) / -blur
+    log_a, log_c = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (a, c))
+    engine = Threads()
+    solved = balance(log, a, c, log_a, log_c, tol=1e-11, max_iter=10_000, engine=engine)
+    f, g = (np.where(mass > 0, potential, 0.0) for mass, potential in ((a, solved.f), (c, solved.g)))
+    value = blur * float(np.dot(f - log_a, a) + np.dot(g - log_c, c))
+    images = engine.sweep(Request(log, solved.f, solved.g, right=Z)).right
+    return _Transport(value, 2.0 * (a[:, None] * X - images))

@@ -1,0 +1,174 @@
+"""`solve` and `sinkhorn`: the two functions most users need."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.costs import Cost
+from driftway.engine import Engine, Threads
+from driftway.iteration import Solver, Start
+from driftway.loop import Callback, iterate
+from driftway.matrices import Dense, Factored
+from driftway.model import Model
+from driftway.plan import Plan
+from driftway.problem import Problem
+from driftway.regularizers.regularizer import Zero
+from driftway.solution import Solution
+from driftway.solvers.entropic import Sinkhorn
+from driftway.solvers.forward_backward import ForwardBackward
+from driftway.validation import double_array, positive_integer, real_number
+
+Double = npt.NDArray[np.float64]
+Init = Solution | Plan | npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+def solve(
+    problem: Problem,
+    solver: Solver | None = None,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    init: Init | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    engine: Engine | None = None,
+) -> Solution:
+    """Solves  min ⟨γ, C⟩ + ε H(γ) + J(γ)  over the couplings of a and b.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : ForwardBackward, ConditionalGradient, FrankWolfe or Sinkhorn, optional
+        By default `Sinkhorn` if the problem has no regulariser, else `ForwardBackward`.
+    tol : float
+        What the certified relative gap and the marginal error must not exceed for `converged`.
+    max_iter : int
+        Iterations of the solver at the most.
+    init : optional
+        Where to start. A pair (f, g) of potentials in units of cost; a `Solution` of this or a similar
+        problem of the same shape, of which the potentials and, where it fits, the dual variables are used; or
+        a `Plan` or positive array γ₀ as in the paper's Algorithm 1, which is then held dense.
+    callback : callable, optional
+        Called as callback(iteration, plan) with each line of the trace; a true return value stops the solve.
+    progress : bool
+        Whether to show a progress bar.
+    engine : Engine, optional
+        What executes the sweeps; by default `Threads()`, one thread per core.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import PointCloudCost, Problem, TimeSmoothness, solve
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
+    >>> smooth = TimeSmoothness(Y, previous=X, weight=2.0)
+    >>> solution = solve(Problem(PointCloudCost(X, Y), epsilon=0.1, regularizer=smooth))
+    >>> bool(solution.lower_bound <= solution.value), solution.converged
+    (True, True)
+
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
+    real_number("tol", tol, minimum=0.0)
+    positive_integer("max_iter", max_iter)
+    if solver is None:
+        solver = Sinkhorn() if isinstance(problem.regularizer, Zero) else ForwardBackward()
+    solver.check(problem)
+    given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
+    model = Model(problem, engine or Threads(), dense=given)
+    start = _start(model, init)
+    model.check_regularizer()
+    return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
+
+
+def sinkhorn(
+    cost: npt.ArrayLike | Cost,
+    a: npt.ArrayLike | None = None,
+    b: npt.ArrayLike | None = None,
+    *,
+    epsilon: float,
+    tol: float = 1e-6,
+    max_iter: int = 100_000,
+    scaling: float | Literal["auto"] | None = "auto",
+    relax: bool = True,
+    init: Solution | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    engine: Engine | None = None,
+) -> Solution:
+    """Entropic optimal transport:  min ⟨γ, C⟩ + ε H(γ)  over the couplings of a and b.
+
+    Parameters
+    ----------
+    cost, a, b, epsilon : see `Problem`
+    max_iter : int
+        Updates of the pair of potentials at the most. `n_iter` of the solution counts rounds of 100 of them.
+    scaling, relax : see `Sinkhorn`
+    tol, init, callback, progress, engine : see `solve`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import sinkhorn
+    >>> solution = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.1)
+    >>> solution.plan.dense().round(4)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+
+    """
+    updates = positive_integer("max_iter", max_iter)
+    solver = Sinkhorn(scaling=scaling, relax=relax, round_length=min(100, updates))
+    return solve(
+        Problem(cost, a, b, epsilon=epsilon),
+        solver,
+        tol=tol,
+        max_iter=max(1, updates // solver.round_length - 1),
+        init=init,
+        callback=callback,
+        progress=progress,
+        engine=engine,
+    )
+
+
+def _start(model: Model, init: Init | None) -> Start:
+    """The start that `init` describes."""
+    n, m = model.problem.shape
+    if init is None:
+        return Start(np.zeros(n), np.zeros(m))
+    if isinstance(init, Solution):
+        if init.plan.shape != (n, m):
+            raise ValueError(f"init must be of the problem's shape {(n, m)}, got a solution of shape {init.plan.shape}")
+        return Start(*_potentials(model, init.potentials), _log_over(model, init.plan))
+    if isinstance(init, tuple):
+        if len(init) != 2:
+            raise ValueError(f"init must be a pair of potentials (f, g), got a tuple of length {len(init)}")
+        return Start(*_potentials(model, init))
+    gamma = double_array("init", init.array() if isinstance(init, Plan) else init, (n, m))
+    support = np.multiply.outer(model.a > 0, model.b > 0)
+    if np.any(gamma[support] <= 0):
+        raise ValueError("init must be positive wherever a and b are, since the algorithm takes its logarithm")
+    return Start(np.zeros(n), np.zeros(m), Dense(np.log(np.where(support, gamma, 1.0))))
+
+
+def _potentials(model: Model, pair: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Double, Double]:
+    """Finite potentials; those of massless points (−∞ in a solution) do not matter."""
+    n, m = model.problem.shape
+    f, g = (np.nan_to_num(np.asarray(potential, dtype=np.float64), neginf=0.0) for potential in pair)
+    return double_array("init[0]", f, (n,)), double_array("init[1]", g, (m,))
+
+
+def _log_over(model: Model, plan: Plan) -> Factored | None:
+    """The log-plan of another solution over this problem's cost and bases, if it has as many coefficients."""
+    log, cost = plan.log, model.cost
+    if not isinstance(log, Factored) or not isinstance(cost, Factored):
+        return None
+    if log.P.shape != cost.P.shape or log.Q.shape != cost.Q.shape or not (log.P.size or log.Q.size):
+        return None
+    return cost.with_coefficients(-1.0 / model.epsilon, log.P, log.Q)

@@ -1,0 +1,133 @@
+"""Bregman forward-backward splitting: Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from driftway.iteration import Start, State, require_entropy
+from driftway.matrices import Factored
+from driftway.model import Model, Point, Tangent
+from driftway.problem import Problem
+from driftway.regularizers.regularizer import MomentRegularizer
+from driftway.solvers.entropic import scaled_potentials
+from driftway.validation import real_number
+
+# Sinkhorn iterations of one backward step at the most; an unfinished one is carried on by the next.
+INNER_ITERATIONS = 1_000
+# Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most.
+GROW, SHRINK = 1.5, (0.5, 0.01)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What forward-backward carries along.
+
+    The plan is  exp((f ⊕ g − C − Ḡ)/ε)  where Ḡ is an average of past gradients. Since each past gradient is
+    the slope of a tangent of J, ⟨Ḡ, ·⟩ − offset with the same average of their offsets is below J if J is
+    convex, and the plan's own potentials give a lower bound on the optimum, for nothing. `offset` is `None`
+    where that does not hold: J not convex, or a start from a plan of another form.
+    """
+
+    alpha: float
+    offset: float | None
+
+
+@dataclass(frozen=True)
+class ForwardBackward:
+    """Algorithm 1:  γ ← sinkhorn(αC + α∇J(γ) − log γ, 1 + αε).
+
+    Parameters
+    ----------
+    step : float or "auto"
+        α in units of 1/cost. A number is used as it is in every iteration, as in the paper; it descends if
+        α ≤ 1/L for J of relative smoothness L. "auto" needs no such knowledge: a step is accepted when
+        D_J(γ⁺, γ) ≤ KL(γ⁺|γ)/α, which implies descent, and shortened otherwise; accepted steps grow.
+
+    """
+
+    step: float | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.step != "auto":
+            real_number("step", self.step, minimum=0.0, strict=True)
+
+    def check(self, problem: Problem) -> None:
+        require_entropy(self, problem)
+
+    def start(self, model: Model, start: Start, accuracy: float) -> State:
+        epsilon = model.epsilon
+        if start.log is None:
+            log, (f, g, scaled) = model.cost / -epsilon, scaled_potentials(model, start)
+        else:
+            log, f, g, scaled = start.log, start.f / epsilon, start.g / epsilon, 0
+        plan, inner = model.project(log, f, g, tol=accuracy, max_iter=INNER_ITERATIONS)
+        point = model.evaluate(plan)
+        tangent = model.tangent(point)
+        memory = Memory(self._first_step(model), _first_offset(model, start))
+        return _state(model, point, tangent, memory, step=np.nan, inner=scaled + inner)
+
+    def advance(self, model: Model, state: State, accuracy: float) -> State:
+        epsilon, gamma, tangent = model.epsilon, state.point.plan, state.tangent
+        alpha, inner = state.memory.alpha, 0
+        while True:
+            # Forward: −C_k = log γ − αC − α∇J(γ).  Backward: γ⁺ = sinkhorn(C_k, 1 + αε).
+            forward = gamma.log - alpha * (model.cost + tangent.gradient)
+            backward, count = model.project(
+                forward / (1.0 + alpha * epsilon), gamma.f, gamma.g, tol=accuracy, max_iter=INNER_ITERATIONS
+            )
+            inner += count
+            point = model.evaluate(backward)
+            if self.step != "auto":
+                following = alpha
+                break
+            ratio = _smoothness_ratio(model, point, state.point, tangent, alpha)
+            if ratio <= 1.0:
+                following = alpha * GROW
+                break
+            alpha *= np.clip(0.9 / ratio, SHRINK[1], SHRINK[0])
+        omega = alpha * epsilon / (1.0 + alpha * epsilon)
+        offset = state.memory.offset
+        if offset is not None:
+            offset = (1.0 - omega) * offset + omega * tangent.offset
+        return _state(model, point, model.tangent(point), Memory(following, offset), alpha, inner)
+
+    def _first_step(self, model: Model) -> float:
+        if self.step != "auto":
+            return float(self.step)
+        smoothness = model.J.smoothness
+        if smoothness is None or smoothness <= 0:
+            return 1.0 / model.epsilon
+        return 1.0 / smoothness
+
+
+def _smoothness_ratio(model: Model, new: Point, old: Point, tangent: Tangent, alpha: float) -> float:
+    """α · D_J(γ⁺, γ) / KL(γ⁺|γ); at most one if the step may be taken."""
+    bregman = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
+    # Differences of J below its rounding error say nothing.
+    bregman -= 1e-14 * (abs(new.penalty) + abs(old.penalty) + abs(tangent.slope))
+    if bregman <= 0:
+        return 0.0
+    divergence = model.divergence(new, old)
+    return alpha * bregman / divergence if divergence > 0 else np.inf
+
+
+def _first_offset(model: Model, start: Start) -> float | None:
+    """The offset of the first tangent below J: of slope zero, or of the slope that a given factored plan has."""
+    J, log = model.J, start.log
+    if not J.convex:
+        return None
+    if log is None:
+        return None if J.minimum is None else -J.minimum
+    if isinstance(log, Factored) and isinstance(J, MomentRegularizer) and np.isclose(log.scale, -1.0 / model.epsilon):
+        offset = J.phi_conjugate(-model.epsilon * log.P, -model.epsilon * log.Q)
+        return offset if offset is not None and np.isfinite(offset) else None
+    return None
+
+
+def _state(model: Model, point: Point, tangent: Tangent, memory: Memory, step: float, inner: int) -> State:
+    plan = point.plan
+    bound = None if memory.offset is None else model.dual_value(plan) - memory.offset
+    return State(point, tangent, bound, (model.epsilon * plan.f, model.epsilon * plan.g), step, inner, memory)
