@@ -2,8 +2,8 @@
 
 min_g <g, C> + epsilon * sum g (log g - 1) + J(g)  with  g >= 0, g 1 = a, g^T 1 = b.
 
-CLARABEL solves the conic programme.  When epsilon > 0, damped Newton steps on the
-optimality conditions, sufficient by convexity, then bring it to rounding error.
+CLARABEL solves the conic programme; damped Newton steps on the optimality conditions, which are
+sufficient by convexity, then bring it to rounding error, through proximal steps if epsilon = 0.
 """
 
 import contextlib
@@ -23,10 +23,12 @@ Penalty = Callable[[Expression], Expression]
 Penalties = Sequence[Penalty]
 Derivatives = Callable[[Array], tuple[Array, Array]]
 
-TOLERANCES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+TOLERANCES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # CLARABEL's, the first that it reaches
+PROXIMAL = 1e-3  # epsilon of a proximal step, relative to the largest cost
+FLOOR = 1e-14  # entries of CLARABEL's plan below this are noise
 NEWTON_STEPS = 100
+LADDERS = ([1.0], [4.0**k for k in range(8, -1, -1)])  # Newton at once, or by decreasing epsilon
 KKT_TOLERANCE = 1e-10
-LADDERS = ([1.0], [4.0**k for k in range(8, -1, -1)])  # epsilons, relative
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,7 @@ def group_lasso(labels: ArrayLike, weight: float) -> GroupLasso:
 
 
 def time_smoothness(
-    Y: Array,
-    previous: Array,
-    weight: float,
-    a: Array,
-    normalization: Literal["mean", "sum", "coupling"],
+    Y: Array, previous: Array, weight: float, a: Array, normalization: Literal["mean", "sum", "coupling"]
 ) -> LeastSquares:
     """Follow an earlier map, J(g) = weight * sum_i w_i ||T_i - previous_i||^2."""
     kept = np.flatnonzero(a)
@@ -118,13 +116,7 @@ def laplacian(
     return LeastSquares(residual, weight / float(S.sum()))
 
 
-def solve(
-    cost: Array,
-    a: Array,
-    b: Array,
-    epsilon: float,
-    penalties: Penalties,
-) -> Reference:
+def solve(cost: Array, a: Array, b: Array, epsilon: float, penalties: Penalties) -> Reference:
     """Minimise <g, C> + epsilon * sum g (log g - 1) + J(g) over couplings of a, b."""
     rows, columns = np.flatnonzero(a), np.flatnonzero(b)
     into_rows, into_columns = np.eye(len(a))[:, rows], np.eye(len(b))[columns]
@@ -139,9 +131,13 @@ def solve(
     marginals = [cp.sum(gamma, axis=1) == mu, cp.sum(gamma, axis=0) == nu]
     problem = cp.Problem(cp.Minimize(objective), [gamma >= 0, *marginals])
     g = _minimise(problem, gamma, accepted=1e-4 if epsilon > 0 else 1e-9)
+    sums, dJ = np.concatenate([mu, nu]), _derivatives(gamma, full, rows, penalties)
     if epsilon > 0:
-        dJ = _derivatives(gamma, full, rows, penalties)
-        g = _polish(g, C, np.concatenate([mu, nu]), epsilon, dJ)
+        g = _polish(g, C, sums, epsilon, dJ)
+    else:  # proximal steps: min <g, C> + J(g) + delta * KL(g, previous g)
+        delta = PROXIMAL * (float(np.abs(C).max()) or 1.0)
+        for _ in range(3):
+            g = _polish(g, C - delta * np.log(np.maximum(g, FLOOR)), sums, delta, dJ)
 
     gamma.value = g
     entropy = np.sum(g * (np.log(np.where(g > 0, g, 1.0)) - 1.0))
@@ -207,7 +203,7 @@ def _polish(g: Array, C: Array, sums: Array, epsilon: float, dJ: Derivatives) ->
             K = eps * np.eye(size) + dJ(x)[1]
             solved = np.linalg.solve(K, np.column_stack([A.T, r[:size]]))
             image = A * np.exp(x) / sums[:, None] @ solved
-            d_dual = np.linalg.lstsq(image[:, :-1], image[:, -1] - r[size:])[0]
+            d_dual = np.linalg.lstsq(image[:, :-1], image[:, -1] - r[size:], rcond=None)[0]
             d_x = solved[:, :-1] @ d_dual - solved[:, -1]
             for step in 0.5 ** np.arange(30) / max(1.0, d_x.max() / 9):
                 trial = residual(x + step * d_x, dual + step * d_dual, eps)
@@ -219,7 +215,7 @@ def _polish(g: Array, C: Array, sums: Array, epsilon: float, dJ: Derivatives) ->
         return x, dual, r
 
     for ladder in LADDERS:
-        x, dual = np.log(np.maximum(g, 1e-14)).ravel(), np.zeros(n + m)
+        x, dual = np.log(np.maximum(g, FLOOR)).ravel(), np.zeros(n + m)
         for factor in ladder:
             x, dual, r = newton(x, dual, factor * epsilon)
         if np.abs(r).max() < KKT_TOLERANCE * (1.0 + np.abs(dual).max()):

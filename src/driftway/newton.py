@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from driftway.engine import blas_threads
+from driftway.engine import StoredKernel, blas_threads
 
 Double = npt.NDArray[np.float64]
 
 DAMPING = (1e-10, 1e-2, 1e8)  # smallest, first and largest μ
 LONGEST = 50.0  # the largest change of a log-potential in one step
-SMALL = 500  # systems below this size are solved faster by one thread than by several
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +43,13 @@ class Scaling:
         return float(max(np.abs(self.log_u).max(), np.abs(self.log_v).max()))
 
     @classmethod
-    def of(cls, kernel: Double, a: Double, b: Double, log_v: Double) -> Scaling | None:
+    def of(cls, kernel: StoredKernel, a: Double, b: Double, log_v: Double) -> Scaling | None:
         """The scaling at log v, or `None` where it over- or underflows."""
         v = np.exp(log_v)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            u = np.divide(a, kernel @ v, out=np.zeros_like(a), where=a > 0)
+            u = np.divide(a, kernel.times(v), out=np.zeros_like(a), where=a > 0)
             log_u = np.log(u, out=np.zeros_like(a), where=a > 0)
-            columns = v * (u @ kernel)
+            columns = v * kernel.transposed_times(u)
         if not (np.isfinite(log_u).all() and np.isfinite(columns).all() and (columns[b > 0] > 0).all()):
             return None
         error = float(np.abs(columns - b).sum() / b.sum())
@@ -58,19 +57,19 @@ class Scaling:
 
 
 def newton(
-    kernel: Double, a: Double, b: Double, here: Scaling, *, tol: float, max_iter: int, reach: float
+    kernel: StoredKernel, a: Double, b: Double, here: Scaling, *, tol: float, max_iter: int, reach: float
 ) -> tuple[Scaling, int]:
     """The scaling reached from another, and the steps taken.
 
     Stops at column error `tol`, after `max_iter` steps, when no step helps any more, or once a scaling leaves
     the range ±`reach`.
     """
-    with blas_threads(1 if min(kernel.shape) < SMALL else None):
+    with blas_threads(1):  # see StoredKernel
         return _newton(kernel, a, b, here, tol, max_iter, reach)
 
 
 def _newton(
-    kernel: Double, a: Double, b: Double, here: Scaling, tol: float, max_iter: int, reach: float
+    kernel: StoredKernel, a: Double, b: Double, here: Scaling, tol: float, max_iter: int, reach: float
 ) -> tuple[Scaling, int]:
     damping = DAMPING[1]
     for count in range(max_iter):
@@ -88,7 +87,7 @@ def _newton(
 
 
 def _try(
-    kernel: Double, a: Double, b: Double, here: Scaling, normal: _Normal, damping: float
+    kernel: StoredKernel, a: Double, b: Double, here: Scaling, normal: _Normal, damping: float
 ) -> tuple[Scaling, float] | None:
     """The scaling after a step and the share of the promised rise of the dual that came true, or `None` if little."""
     delta = normal.solve(damping)
@@ -106,17 +105,16 @@ def _try(
 class _Normal:
     """The system of one step in the variables √c·δ:  ((1 + μ) I − BᵀB) y = r,  B = diag(a)^−½ γ diag(c)^−½."""
 
-    def __init__(self, kernel: Double, a: Double, b: Double, at: Scaling) -> None:
+    def __init__(self, kernel: StoredKernel, a: Double, b: Double, at: Scaling) -> None:
         on = b > 0
         self.root = np.sqrt(np.where(on, at.columns, 1.0))
         self.residual = np.where(on, b - at.columns, 0.0)
         # Rows are exact, so diag(u) K diag(v) over √a is this:
         root_a = np.sqrt(a)
-        self.B = kernel * np.divide(at.u, root_a, out=np.zeros_like(a), where=a > 0)[:, None]
-        self.B *= np.where(on, at.v / self.root, 0.0)
+        over_rows = np.divide(at.u, root_a, out=np.zeros_like(a), where=a > 0)
+        self.B, self.gram = kernel.normal(over_rows, np.where(on, at.v / self.root, 0.0))
         n, m = kernel.shape
         self.wide = n < m
-        self.gram = self.B @ self.B.T if self.wide else self.B.T @ self.B
         # B has the singular value 1 for (√a, √c), the free constant in g; the residual has no part in it.
         top = root_a if self.wide else np.where(on, self.root, 0.0)
         self.gram -= np.multiply.outer(top, top) / a.sum()

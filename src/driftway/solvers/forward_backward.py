@@ -18,7 +18,9 @@ from driftway.validation import real_number
 # Sinkhorn iterations of one backward step at the most; an unfinished one is carried on by the next.
 INNER_ITERATIONS = 1_000
 # Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most.
-GROW, SHRINK = 1.5, (0.5, 0.01)
+GROW, SHRINK = 2.0, (0.5, 0.01)
+FINEST = 1e-14  # marginal errors below this are rounding
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,14 @@ class Memory:
     the slope of a tangent of J, ⟨Ḡ, ·⟩ − offset with the same average of their offsets is below J if J is
     convex, and the plan's own potentials give a lower bound on the optimum, for nothing. `offset` is `None`
     where that does not hold: J not convex, or a start from a plan of another form.
+
+    `alpha` is the next step size; `movement` bounds how far the plan moved in the last step, in L1 and relative
+    to the mass. Backward steps are solved to a tenth of it, or their error would drown the progress.
     """
 
     alpha: float
     offset: float | None
+    movement: float
 
 
 @dataclass(frozen=True)
@@ -66,12 +72,13 @@ class ForwardBackward:
         plan, inner = model.project(log, f, g, tol=accuracy, max_iter=INNER_ITERATIONS)
         point = model.evaluate(plan)
         tangent = model.tangent(point)
-        memory = Memory(self._first_step(model), _first_offset(model, start))
+        memory = Memory(self._first_step(model), _first_offset(model, start), movement=np.inf)
         return _state(model, point, tangent, memory, step=np.nan, inner=scaled + inner)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
         epsilon, gamma, tangent = model.epsilon, state.point.plan, state.tangent
         alpha, inner = state.memory.alpha, 0
+        accuracy = max(min(accuracy, 0.1 * state.memory.movement), FINEST)
         while True:
             # Forward: −C_k = log γ − αC − α∇J(γ).  Backward: γ⁺ = sinkhorn(C_k, 1 + αε).
             forward = gamma.log - alpha * (model.cost + tangent.gradient)
@@ -80,10 +87,11 @@ class ForwardBackward:
             )
             inner += count
             point = model.evaluate(backward)
+            divergence = model.divergence(point, state.point)
             if self.step != "auto":
                 following = alpha
                 break
-            ratio = _smoothness_ratio(model, point, state.point, tangent, alpha)
+            ratio = alpha * _bregman(model, point, state.point, tangent) / max(divergence, TINY)
             if ratio <= 1.0:
                 following = alpha * GROW
                 break
@@ -92,7 +100,8 @@ class ForwardBackward:
         offset = state.memory.offset
         if offset is not None:
             offset = (1.0 - omega) * offset + omega * tangent.offset
-        return _state(model, point, model.tangent(point), Memory(following, offset), alpha, inner)
+        movement = np.sqrt(2.0 * divergence / model.problem.mass)  # Pinsker
+        return _state(model, point, model.tangent(point), Memory(following, offset, movement), alpha, inner)
 
     def _first_step(self, model: Model) -> float:
         if self.step != "auto":
@@ -103,15 +112,10 @@ class ForwardBackward:
         return 1.0 / smoothness
 
 
-def _smoothness_ratio(model: Model, new: Point, old: Point, tangent: Tangent, alpha: float) -> float:
-    """α · D_J(γ⁺, γ) / KL(γ⁺|γ); at most one if the step may be taken."""
-    bregman = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
-    # Differences of J below its rounding error say nothing.
-    bregman -= 1e-14 * (abs(new.penalty) + abs(old.penalty) + abs(tangent.slope))
-    if bregman <= 0:
-        return 0.0
-    divergence = model.divergence(new, old)
-    return alpha * bregman / divergence if divergence > 0 else np.inf
+def _bregman(model: Model, new: Point, old: Point, tangent: Tangent) -> float:
+    """D_J(γ⁺, γ) = J(γ⁺) − J(γ) − ⟨∇J(γ), γ⁺ − γ⟩, less what may be rounding error."""
+    difference = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
+    return difference - 1e-14 * (abs(new.penalty) + abs(old.penalty) + abs(tangent.slope))
 
 
 def _first_offset(model: Model, start: Start) -> float | None:
