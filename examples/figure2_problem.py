@@ -40,6 +40,7 @@ def figure2_problem(
 
 
 def main() -> None:
+    """Solves it for the λ on the command line and prints the trace."""
     epsilon = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
     problem = figure2_problem(epsilon)
     print(problem)

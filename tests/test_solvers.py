@@ -259,4 +259,7 @@ def test_the_default_solver_follows_from_the_problem() -> None:
     assert "Sinkhorn" in solve(problem(d, "none", 0.1)).message
     assert "ForwardBackward, factored" in solve(problem(d, "time-mean", 0.1)).message
     assert "ForwardBackward, dense" in solve(problem(d, "lasso", 0.1)).message
-    assert solve(problem(d, "none", 0.1), Sinkhorn()).value == sinkhorn(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.1).value
+    assert (
+        solve(problem(d, "none", 0.1), Sinkhorn()).value
+        == sinkhorn(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.1).value
+    )

@@ -177,7 +177,7 @@ def _error(columns: Double, b: Double) -> float:
 
 
 def _log_quotient(target: Double, actual: Double) -> Double:
-    """Log target − log actual, zero where the target is zero."""
+    """log target − log actual, zero where the target is zero."""
     return np.log(np.divide(target, actual, out=np.ones_like(target), where=target > 0))
 
 

@@ -44,7 +44,7 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
 
 
 def linearized_bound(model: Model, state: State) -> tuple[float, tuple[Double, Double]]:
-    """Min over couplings of ⟨γ', C + G⟩ + ε H(γ') − offset, from below by its dual, and the potentials used.
+    """min over couplings of ⟨γ', C + G⟩ + ε H(γ') − offset, from below by its dual, and the potentials used.
 
     Its potentials are those at hand, improved by no more Sinkhorn iterations than the last step took: that
     makes the bound tighter, but it is valid without.

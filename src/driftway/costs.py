@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from driftway.validation import Array, finite_array
+from driftway.validation import Array, finite_array, real_array
 
 Double = npt.NDArray[np.float64]
 Metric = str | Callable[[Array, Array], Any]
@@ -100,9 +100,9 @@ class PointCloudCost:
         self.shape = (x.shape[0], y.shape[0])
         self.dtype = np.result_type(x, y)
         # Only differences of points matter; around a common centre they lose the fewest digits.
-        centre = y.mean(axis=0, dtype=np.float64)
-        self._x, self._y = x - centre, y - centre
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre = y.mean(axis=0, dtype=np.float64)
+            self._x, self._y = x - centre, y - centre
             reach = (self._x**2).sum(axis=1).max() + (self._y**2).sum(axis=1).max()
         if not np.isfinite(4.0 * reach):
             raise ValueError("X and Y must be small enough for their squared distances to be finite; rescale them")
@@ -114,7 +114,7 @@ class PointCloudCost:
     @property
     def bilinear(self) -> Bilinear | None:
         """‖x − y‖² = ‖x‖² ⊕ ‖y‖² − 2 x yᵀ; `None` for any other metric."""
-        if self.metric != "sqeuclidean":
+        if not isinstance(self.metric, str) or self.metric != "sqeuclidean":
             return None
         return Bilinear((self._x**2).sum(axis=1), (self._y**2).sum(axis=1), -2.0 * self._x, self._y)
 
@@ -122,21 +122,22 @@ class PointCloudCost:
         return self._block(block)
 
     def _choose(self, metric: Metric) -> Callable[[slice], Array]:
-        if metric == "sqeuclidean":
-            return self._squared
-        if metric == "euclidean":
-            return lambda block: np.sqrt(squared := self._squared(block), out=squared)
         if callable(metric):
-            return self._called
+            return lambda block: self._checked(block, metric(self.X[block], self.Y))
+        if isinstance(metric, str) and metric == "sqeuclidean":
+            return self._squared
+        if isinstance(metric, str) and metric == "euclidean":
+            return lambda block: np.sqrt(squared := self._squared(block), out=squared)
+        # Not every metric is invariant to translation (cosine is not), so these see the points as given.
+        scale = _scale_of(metric, self.X, self.Y)
         try:
-            cdist(self._x[:1], self._y[:1], metric)  # type: ignore[call-overload]
+            cdist(self.X[:1], self.Y[:1], metric, **scale)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"metric must be 'euclidean', 'sqeuclidean', another metric of scipy's cdist, or a callable; "
                 f"got {metric!r} ({error})"
             ) from None
-        # Not every metric is invariant to translation (cosine is not), so these see the points as given.
-        return lambda block: np.asarray(cdist(self.X[block], self.Y, metric))  # type: ignore[call-overload]
+        return lambda block: self._checked(block, cdist(self.X[block], self.Y, metric, **scale))  # type: ignore[call-overload]
 
     def _squared(self, block: slice) -> Double:
         x, y = self._x[block], self._y
@@ -159,18 +160,30 @@ class PointCloudCost:
         squared[i, j] = ((x[i] - y[j]) ** 2).sum(axis=1)
         return squared
 
-    def _called(self, block: slice) -> Array:
-        assert callable(self.metric)
-        points = self.X[block]
-        values = np.asarray(self.metric(points, self.Y), dtype=np.float64)
-        if values.shape != (len(points), self.shape[1]):
+    def _checked(self, block: slice, costs: object) -> Array:
+        try:
+            values = real_array("its result", costs)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"metric must return a matrix of costs, but {error}") from None
+        count = len(self.X[block])
+        if values.shape != (count, self.shape[1]):
             raise ValueError(
-                f"metric must return costs of shape {(len(points), self.shape[1])} for {len(points)} rows of X "
-                f"and all of Y, got {values.shape}"
+                f"metric must return costs of shape {(count, self.shape[1])} for {count} rows of X and all of Y, "
+                f"got {values.shape}"
             )
         if not np.isfinite(values).all():
-            raise ValueError("metric must return finite costs, but it returned NaN or infinity")
+            raise ValueError(f"metric must return finite costs, but {self.metric!r} returned NaN or infinity")
         return values
+
+
+def _scale_of(metric: object, X: Array, Y: Array) -> dict[str, Array]:
+    """The scale of metrics that would otherwise take it from whatever block they are given."""
+    if not isinstance(metric, str) or metric not in ("seuclidean", "mahalanobis"):
+        return {}
+    everything = np.vstack([X, Y]).astype(np.float64)
+    if metric == "seuclidean":
+        return {"V": everything.var(axis=0, ddof=1)}
+    return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(everything.T))).T.copy()}
 
 
 def as_cost(cost: object) -> Cost:

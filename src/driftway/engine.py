@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +122,7 @@ class StoredKernel:
         return self.values
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Executes sweeps."""
 
@@ -129,7 +130,7 @@ class Engine(Protocol):
         """One pass over all rows."""
 
     def log_columns(self, log: Matrix, f: Double) -> Double:
-        """Log Σᵢ exp(log + f) for every column, safe from under- and overflow."""
+        """log Σᵢ exp(log + f) for every column, safe from under- and overflow."""
 
     def stored(self, log: Matrix, f: Double, g: Double) -> StoredKernel | None:
         """exp(log + f ⊕ g) as an array if the engine is willing to hold it, else `None`."""
@@ -158,9 +159,9 @@ class Threads:
     """
 
     def __init__(self, workers: int | None = None, block_entries: int = 2**15, memory: int = 64 * 2**20) -> None:
-        self.workers = positive_integer("workers", workers or available_cores())
+        self.workers = positive_integer("workers", available_cores() if workers is None else workers)
         self.block_entries = positive_integer("block_entries", block_entries)
-        self.memory = memory
+        self.memory = positive_integer("memory", memory, minimum=0)
 
     def __repr__(self) -> str:
         return f"Threads(workers={self.workers}, block_entries={self.block_entries}, memory={self.memory})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ class State:
     memory: Any = None
 
 
+@runtime_checkable
 class Solver(Protocol):
     """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls."""
 

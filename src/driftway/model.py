@@ -17,7 +17,14 @@ from driftway.engine import Engine
 from driftway.matrices import Dense, Factored, LogOf, Matrix
 from driftway.plan import Plan
 from driftway.problem import Problem
-from driftway.regularizers.regularizer import MomentRegularizer
+from driftway.regularizers.regularizer import (
+    MomentRegularizer,
+    checked_gradient,
+    checked_phi,
+    checked_phi_gradient,
+    checked_value,
+)
+from driftway.validation import real_array
 
 Double = npt.NDArray[np.float64]
 
@@ -63,6 +70,10 @@ class Model:
         self.a, self.b, self.epsilon = problem.a, problem.b, problem.epsilon
         self.J = problem.regularizer
         self._dense = dense or not isinstance(self.J, MomentRegularizer)
+        if isinstance(self.J, MomentRegularizer):
+            n, m = problem.shape
+            _check_moments("right_basis", self.J.right_basis, m)
+            _check_moments("left_basis", self.J.left_basis, n)
 
     @cached_property
     def cost(self) -> Matrix:
@@ -73,11 +84,27 @@ class Model:
         n, m = cost.shape
         return Dense(self.engine.assemble(Factored.of_cost(cost, np.empty((m, 0)), np.empty((n, 0)))))
 
-    def check_regularizer(self) -> None:
-        """Raises if J or ∇J is not finite or of the wrong shape at the independent coupling a ⊗ b."""
+    def check(self) -> None:
+        """Raises if cost/ε overflows, or J or ∇J at the independent coupling is not finite or of the wrong shape."""
+        _ = self.spread
         f, g = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (self.a, self.b / self.problem.mass))
         plan = self.plan(0.0 * self.cost, np.where(self.a > 0, f, -np.inf), np.where(self.b > 0, g, -np.inf))
         self.tangent(self.evaluate(plan))
+
+    @cached_property
+    def spread(self) -> float:
+        """The range of the cost over a sample of its rows."""
+        n = self.cost.shape[0]
+        rows = [self.cost.rows(slice(i, i + 1)) for i in range(0, n, max(1, n // 8))]
+        with np.errstate(over="ignore"):
+            spread = float(np.max(rows) - np.min(rows))
+            ratio = spread / self.epsilon if self.epsilon > 0 else spread
+        if not np.isfinite(4.0 * ratio):
+            raise ValueError(
+                f"epsilon must be large enough for cost/epsilon to be finite, got {self.epsilon:g} for a cost of "
+                f"range {spread:g}"
+            )
+        return spread
 
     def plan(self, log: Matrix, f: Double, g: Double, values: Double | None = None) -> Plan:
         """The plan exp(log + f ⊕ g)."""
@@ -102,12 +129,10 @@ class Model:
         J = self.J
         if isinstance(J, MomentRegularizer) and not self._dense:
             sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
-            penalty = J.phi(sums.right, sums.left)
+            penalty = checked_phi(J, sums.right, sums.left)
         else:
             sums = plan.sweep(inner=inner, entropy=direct)
-            penalty = J.value(plan.array())
-        if not np.isfinite(penalty):
-            raise ValueError(f"the regularizer's value must be finite, got {penalty}")
+            penalty = checked_value(J, plan.array())
         linear = sums.inner
         if isinstance(potential, Factored) and without_cost:
             linear = float(np.vdot(potential.P, sums.right) + np.vdot(potential.Q, sums.left))
@@ -133,16 +158,10 @@ class Model:
         gradient: Matrix
         if isinstance(self.cost, Factored):
             assert isinstance(J, MomentRegularizer)
-            gradient = self.cost.with_coefficients(0.0, *J.phi_gradient(point.right, point.left))
+            P, Q = checked_phi_gradient(J, point.right, point.left)
+            gradient = self.cost.with_coefficients(0.0, P, Q)
         else:
-            values = J.gradient(point.plan.array())
-            if values.shape != self.problem.shape:
-                raise ValueError(
-                    f"the regularizer's gradient must have the plan's shape {self.problem.shape}, got {values.shape}"
-                )
-            if not np.isfinite(values).all():
-                raise ValueError("the regularizer's gradient must be finite, but it contains NaN or infinity")
-            gradient = Dense(values)
+            gradient = Dense(checked_gradient(J, point.plan.array()))
         slope = self.pair(gradient, point)
         return Tangent(gradient, slope, slope - point.penalty)
 
@@ -158,7 +177,8 @@ class Model:
     def divergence(self, new: Point, old: Point) -> float:
         """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms."""
         difference = self.pair(new.plan.log - old.plan.log, new)
-        difference += dot(new.plan.f - old.plan.f, new.rows) + dot(new.plan.g - old.plan.g, new.columns)
+        with np.errstate(invalid="ignore"):  # −∞ − −∞, where there is no mass
+            difference += dot(new.plan.f - old.plan.f, new.rows) + dot(new.plan.g - old.plan.g, new.columns)
         return max(difference - float(new.rows.sum() - old.rows.sum()), 0.0)
 
     def dual_value(self, plan: Plan) -> float:
@@ -172,3 +192,11 @@ class Model:
 def dot(potential: Double, masses: Double) -> float:
     """⟨potential, masses⟩ where a potential may be infinite or undefined on zero mass."""
     return float(np.dot(np.where(masses > 0, potential, 0.0), masses))
+
+
+def _check_moments(name: str, basis: object, rows: int) -> None:
+    array = real_array(f"the regularizer's {name}", basis)
+    if array.ndim != 2 or len(array) != rows:
+        raise ValueError(f"the regularizer's {name} must have shape ({rows}, any), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"the regularizer's {name} must be finite, but it contains NaN or infinity")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from driftway.engine import Engine, Request, Sweep, entropy_of
 from driftway.matrices import Matrix
-from driftway.validation import Array, finite_array
+from driftway.validation import Array, finite_array, real_array
 
 Double = npt.NDArray[np.float64]
 
@@ -46,6 +46,8 @@ class Plan:
     values: Double | None = None
     """exp(log + f ⊕ g) + u vᵀ, where the engine holds it; only a faster way to the same numbers."""
 
+    __array_ufunc__ = None  # an array on the left of @ gives a TypeError, not an array of objects
+
     def __repr__(self) -> str:
         held = type(self.log).__name__.lower()
         return f"Plan(shape={self.shape}, {held}, dtype={self.dtype})"
@@ -72,6 +74,8 @@ class Plan:
 
     def rows(self, block: slice) -> Array:
         """The rows of `block` as an array."""
+        if not isinstance(block, slice):
+            raise TypeError(f"block must be a slice, got {type(block).__name__} {block!r}")
         return self._rows(block).astype(self.dtype)
 
     def dense(self) -> Array:
@@ -81,7 +85,8 @@ class Plan:
     def barycentric_map(self, Y: npt.ArrayLike) -> Array:
         """Each row's mean of the points Y (m×d) under the plan: T(xᵢ) = Σⱼ γᵢⱼ yⱼ / Σⱼ γᵢⱼ.
 
-        A row without mass is sent where its conditional distribution exp(log + g) sends it.
+        A row without mass is sent where its conditional distribution exp(log + g) sends it, or to the mean of
+        Y under b where the plan has none.
         """
         points = _as_columns("Y", Y, self.shape[1])
         sums = self.sweep(right=points)
@@ -89,16 +94,19 @@ class Plan:
         images = sums.right / np.where(empty, 1.0, sums.rows)[:, None]
         if empty.any():
             request = Request(self.log, np.zeros(self.shape[0]), self.g, row_mass=np.ones(self.shape[0]), right=points)
-            images[empty] = self.engine.sweep(request).right[empty]
+            conditional = self.engine.sweep(request).right[empty]
+            images[empty] = np.where(np.isfinite(conditional), conditional, self.b @ points / self.b.sum())
         return self._like(Y, images)
 
     def round(self) -> Plan:
         """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2)."""
         if self.remainder is not None:
             return self
-        f = self.f + _log_ratio(self.a, self.sweep().rows)
+        # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
+        margin = 1e-15 * (10.0 + _magnitude(self.f) + _magnitude(self.g))
+        f = self.f + _log_ratio(self.a, self.sweep().rows, margin)
         lowered = self._scaled(f, self.g)
-        g = self.g + _log_ratio(self.b, lowered.sweep().columns)
+        g = self.g + _log_ratio(self.b, lowered.sweep().columns, margin)
         lowered = self._scaled(f, g)
         sums = lowered.sweep()
         u, v = np.maximum(self.a - sums.rows, 0.0), np.maximum(self.b - sums.columns, 0.0)
@@ -133,9 +141,11 @@ class Plan:
         )
 
     def array(self) -> Double:
-        """The plan as a float64 array; it may be the one held, so it must not be written to."""
+        """The plan as a float64 array; it may be the one held, so it is read-only."""
         if self.values is not None:
-            return self.values
+            view = self.values.view()
+            view.flags.writeable = False
+            return view
         return np.vstack([self._rows(slice(low, low + 4096)) for low in range(0, self.shape[0], 4096)])
 
     def _rows(self, block: slice) -> Double:
@@ -181,17 +191,23 @@ class TransposedPlan:
 
 def _as_columns(name: str, value: npt.ArrayLike, size: int) -> Double:
     """A vector or matrix of `size` rows, as a float64 matrix."""
-    array = finite_array(name, value, ndim=1 if np.ndim(value) == 1 else 2).astype(np.float64, copy=False)
+    dimensions = 1 if real_array(name, value).ndim == 1 else 2
+    array: Double = finite_array(name, value, ndim=dimensions).astype(np.float64, copy=False)
     if array.shape[0] != size:
         raise ValueError(f"{name} must have {size} rows to meet the plan, got shape {array.shape}")
     return array[:, None] if array.ndim == 1 else array
 
 
-def _log_ratio(target: Double, actual: Double) -> Double:
-    """Log min(1, target / actual), zero where nothing has to be lowered."""
+def _log_ratio(target: Double, actual: Double, margin: float) -> Double:
+    """log(target / actual) − margin where the actual sum has to be lowered, else zero."""
     ratio = np.divide(target, actual, out=np.ones_like(target), where=actual > target)
     with np.errstate(divide="ignore"):
-        return np.log(ratio)
+        return np.where(actual > target, np.log(ratio) - margin, 0.0)
+
+
+def _magnitude(potential: Double) -> float:
+    """The largest finite magnitude."""
+    return float(np.abs(potential[np.isfinite(potential)]).max(initial=0.0))
 
 
 def _difference(new: Double, old: Double) -> Double:

@@ -19,7 +19,7 @@ from driftway.regularizers.regularizer import Zero
 from driftway.solution import Solution
 from driftway.solvers.entropic import Sinkhorn
 from driftway.solvers.forward_backward import ForwardBackward
-from driftway.validation import double_array, positive_integer, real_number
+from driftway.validation import double_array, flag, positive_integer, real_array, real_number
 
 Double = npt.NDArray[np.float64]
 Init = Solution | Plan | npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
@@ -78,13 +78,20 @@ def solve(
         raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
     real_number("tol", tol, minimum=0.0)
     positive_integer("max_iter", max_iter)
+    flag("progress", progress)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    if isinstance(solver, type) or not isinstance(solver, Solver | None):
+        raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
+    if isinstance(engine, type) or not isinstance(engine, Engine | None):
+        raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
     if solver is None:
         solver = Sinkhorn() if isinstance(problem.regularizer, Zero) else ForwardBackward()
     solver.check(problem)
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
-    model = Model(problem, engine or Threads(), dense=given)
+    model = Model(problem, Threads() if engine is None else engine, dense=given)
     start = _start(model, init)
-    model.check_regularizer()
+    model.check()
     return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
 
 
@@ -152,15 +159,19 @@ def _start(model: Model, init: Init | None) -> Start:
         return Start(*_potentials(model, init))
     gamma = double_array("init", init.array() if isinstance(init, Plan) else init, (n, m))
     support = np.multiply.outer(model.a > 0, model.b > 0)
-    if np.any(gamma[support] <= 0):
-        raise ValueError("init must be positive wherever a and b are, since the algorithm takes its logarithm")
+    if (least := gamma[support].min()) <= 0:
+        raise ValueError(
+            f"init must be positive wherever a and b are, since the algorithm takes its logarithm; got a minimum "
+            f"of {least:g}"
+        )
     return Start(np.zeros(n), np.zeros(m), Dense(np.log(np.where(support, gamma, 1.0))))
 
 
 def _potentials(model: Model, pair: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Double, Double]:
     """Finite potentials; those of massless points (−∞ in a solution) do not matter."""
     n, m = model.problem.shape
-    f, g = (np.nan_to_num(np.asarray(potential, dtype=np.float64), neginf=0.0) for potential in pair)
+    f, g = (real_array(f"init[{k}]", potential).astype(np.float64) for k, potential in enumerate(pair))
+    f[np.isneginf(f)], g[np.isneginf(g)] = 0.0, 0.0
     return double_array("init[0]", f, (n,)), double_array("init[1]", g, (m,))
 
 

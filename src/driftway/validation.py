@@ -17,14 +17,7 @@ def finite_array(name: str, value: object, ndim: int) -> Array:
 
     float32 stays float32; every other real type becomes float64.
     """
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # ragged nested sequences
-        raise ValueError(f"{name} must be an array of numbers: {error}") from None
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    if array.dtype != np.float32:
-        array = array.astype(np.float64, copy=False)
+    array = real_array(name, value)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     if array.size == 0:
@@ -32,6 +25,19 @@ def finite_array(name: str, value: object, ndim: int) -> Array:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, but it contains NaN or infinity")
     return array
+
+
+def real_array(name: str, value: object) -> Array:
+    """`value` as an array of real numbers of any shape, in float32 if it was, else in float64."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} must not be masked, but entries of it are; fill or drop them first")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged nested sequences
+        raise ValueError(f"{name} must be an array of numbers, got a ragged one ({error})") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 
 def double_array(name: str, value: object, shape: tuple[int | None, ...]) -> npt.NDArray[np.float64]:
@@ -43,15 +49,29 @@ def double_array(name: str, value: object, shape: tuple[int | None, ...]) -> npt
     return array
 
 
-def weights(name: str, value: object, size: int) -> npt.NDArray[np.float64]:
-    """Non-negative weights of positive total; `None` means uniform weights of total 1."""
-    if value is None:
+def points(name: str, value: object, shape: tuple[int | None, ...] = (None, None)) -> npt.NDArray[np.float64]:
+    """Points, one per row, whose squared distances are finite."""
+    array = double_array(name, value, shape)
+    with np.errstate(over="ignore"):
+        reach = 4.0 * np.square(array).sum(axis=1).max()
+    if not np.isfinite(reach):
+        raise ValueError(f"{name} must be small enough for its squared distances to be finite; rescale it")
+    return array
+
+
+def weights(name: str, value: object, size: int | None) -> npt.NDArray[np.float64]:
+    """Non-negative weights of positive finite total; `None` means uniform weights of total 1."""
+    if value is None and size is not None:
         return np.full(size, 1.0 / size)
     array = double_array(name, value, (size,))
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if not np.isfinite(total):
+        raise ValueError(f"{name} must have a finite sum, but it overflows")
     if (array < 0).any():
         raise ValueError(f"{name} must be non-negative, but its minimum is {array.min():g}")
-    if array.sum() <= 0:
-        raise ValueError(f"{name} must have a positive sum, but it sums to {array.sum():g}")
+    if total <= 0:
+        raise ValueError(f"{name} must have a positive sum, but it sums to {total:g}")
     return array
 
 
@@ -66,21 +86,32 @@ def real_number(
     """`value` as a finite float in [minimum, maximum], or in the open interval if `strict`."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
     inside = minimum < number < maximum if strict else minimum <= number <= maximum
     if not math.isfinite(number) or not inside:
-        left, right = ("(", ")") if strict else ("[", "]")
+        left = "(" if strict or math.isinf(minimum) else "["
+        right = ")" if strict or math.isinf(maximum) else "]"
         raise ValueError(f"{name} must be in {left}{minimum:g}, {maximum:g}{right}, got {number:g}")
     return number
 
 
-def positive_integer(name: str, value: object) -> int:
-    """`value` as an integer of at least 1."""
+def positive_integer(name: str, value: object, minimum: int = 1) -> int:
+    """`value` as an integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__} {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
     return int(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """`value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}")
+    return bool(value)
 
 
 def one_of(name: str, value: object, choices: Sequence[str]) -> str:

@@ -8,7 +8,14 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from driftway.regularizers.regularizer import MomentRegularizer, Regularizer
+from driftway.regularizers.regularizer import (
+    MomentRegularizer,
+    Regularizer,
+    checked_gradient,
+    checked_phi,
+    checked_phi_gradient,
+    checked_value,
+)
 from driftway.validation import real_number
 
 Double = npt.NDArray[np.float64]
@@ -55,10 +62,13 @@ class Sum(Regularizer):
         return _total([term.smoothness for term in self.terms])
 
     def value(self, gamma: Double) -> float:
-        return sum(term.value(gamma) for term in self.terms)
+        return sum(checked_value(term, gamma) for term in self.terms)
 
     def gradient(self, gamma: Double) -> Double:
-        return np.sum([term.gradient(gamma) for term in self.terms], axis=0)
+        total = np.zeros(gamma.shape)
+        for term in self.terms:
+            total += checked_gradient(term, gamma)
+        return total
 
 
 class MomentSum(Sum, MomentRegularizer):
@@ -75,10 +85,10 @@ class MomentSum(Sum, MomentRegularizer):
         return np.hstack([term.left_basis for term in self.terms])
 
     def phi(self, right: Double, left: Double) -> float:
-        return sum(self._each(lambda term, r, c: term.phi(r, c), right, left))
+        return sum(self._each(checked_phi, right, left))
 
     def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
-        parts = self._each(lambda term, r, c: term.phi_gradient(r, c), right, left)
+        parts = self._each(checked_phi_gradient, right, left)
         return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
 
     def phi_conjugate(self, right: Double, left: Double) -> float | None:
@@ -112,10 +122,10 @@ class Multiple(Regularizer):
         return None if smoothness is None else self.factor * smoothness
 
     def value(self, gamma: Double) -> float:
-        return self.factor * self.term.value(gamma)
+        return self.factor * checked_value(self.term, gamma)
 
     def gradient(self, gamma: Double) -> Double:
-        return self.factor * self.term.gradient(gamma)
+        return self.factor * checked_gradient(self.term, gamma)
 
     def conjugate(self, dual: Double) -> float | None:
         if self.factor == 0.0:
@@ -138,10 +148,10 @@ class MomentMultiple(Multiple, MomentRegularizer):
         return self.term.left_basis
 
     def phi(self, right: Double, left: Double) -> float:
-        return self.factor * self.term.phi(right, left)
+        return self.factor * checked_phi(self.term, right, left)
 
     def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
-        first, second = self.term.phi_gradient(right, left)
+        first, second = checked_phi_gradient(self.term, right, left)
         return self.factor * first, self.factor * second
 
     def phi_conjugate(self, right: Double, left: Double) -> float | None:

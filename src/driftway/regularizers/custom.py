@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.regularizers.regularizer import Regularizer
-from driftway.validation import one_of, real_number
+from driftway.validation import flag, one_of, real_array, real_number
 
 Double = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Custom(Regularizer):
             raise TypeError(f"gradient must be callable, got {type(gradient).__name__}")
         if (gradient is None) == (autodiff is None):
             raise ValueError("exactly one of gradient and autodiff must be given to Custom")
-        self.convex = bool(convex)
+        self.convex = flag("convex", convex)
         self._smoothness = None if smoothness is None else real_number("smoothness", smoothness, minimum=0.0)
         self._name = getattr(value, "__name__", type(value).__name__)
         if autodiff is not None:
@@ -73,14 +73,14 @@ class Custom(Regularizer):
         return self._smoothness
 
     def value(self, gamma: Double) -> float:
-        result = np.asarray(self._value(gamma))
+        result = real_array("value", self._value(gamma))
         if result.size != 1:
             raise ValueError(f"value must return one number, got an array of shape {result.shape}")
         return float(result.reshape(()))
 
     def gradient(self, gamma: Double) -> Double:
         assert self._gradient is not None
-        return np.asarray(self._gradient(gamma), dtype=np.float64)
+        return real_array("gradient", self._gradient(gamma)).astype(np.float64, copy=False)
 
 
 def _torch(function: Callable[[Any], Any]) -> tuple[Callable[[Double], Any], Callable[[Double], Any]]:

@@ -33,10 +33,16 @@ class GroupLasso(Regularizer):
     minimum = 0.0
 
     def __init__(self, labels: npt.ArrayLike, weight: float = 1.0) -> None:
-        self.labels = np.asarray(labels)
+        try:
+            self.labels = np.asarray(labels)
+        except ValueError as error:
+            raise ValueError(f"labels must be a vector, got a ragged array ({error})") from None
         if self.labels.ndim != 1 or self.labels.size == 0:
             raise ValueError(f"labels must be a non-empty vector, got shape {self.labels.shape}")
-        if self.labels.dtype.kind == "f" and not np.isfinite(self.labels).all():
+        if self.labels.dtype.kind not in "biufOSU":
+            raise TypeError(f"labels must be integers, strings or other plain values, got dtype {self.labels.dtype}")
+        unequal = self.labels != self.labels
+        if np.any(unequal) or (self.labels.dtype.kind == "f" and np.isinf(self.labels).any()):
             raise ValueError("labels must not contain NaN or infinity")
         self.weight = real_number("weight", weight, minimum=0.0)
 
@@ -46,8 +52,10 @@ class GroupLasso(Regularizer):
     @cached_property
     def groups(self) -> list[npt.NDArray[np.intp]]:
         """The row indices I_ℓ of every class."""
-        _, codes = np.unique(self.labels, return_inverse=True)
-        return [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
+        rows: dict[object, list[int]] = {}
+        for row, label in enumerate(self.labels.tolist()):
+            rows.setdefault(label, []).append(row)
+        return [np.array(group) for group in rows.values()]
 
     @property
     def smoothness(self) -> float:

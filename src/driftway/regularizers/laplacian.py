@@ -10,7 +10,8 @@ from scipy import sparse
 
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import radius
-from driftway.validation import double_array, finite_array, one_of, real_number, weights
+from driftway.validation import finite_array, one_of, real_number, weights
+from driftway.validation import points as as_points
 
 Double = npt.NDArray[np.float64]
 Side = Literal["source", "target"]
@@ -52,13 +53,11 @@ class Laplacian(MomentRegularizer):
         masses: npt.ArrayLike | None = None,
     ) -> None:
         self.similarity = _as_similarity(similarity)
-        self.points = double_array("points", points, (None, None))
+        self.points = as_points("points", points)
         self.weight = real_number("weight", weight, minimum=0.0)
         self.side = one_of("side", side, ("source", "target"))
         size, dimension = self.similarity.shape[0], self.points.shape[1]
-        self.reference = np.zeros((1, 1))
-        if reference is not None:
-            self.reference = double_array("reference", reference, (size, dimension))
+        self.reference = None if reference is None else as_points("reference", reference, (size, dimension))
         self._own_masses = masses is not None
         self.masses = weights("masses", masses, size)
         self._inverse = np.divide(1.0, self.masses, out=np.zeros(size), where=self.masses > 0)
@@ -87,8 +86,7 @@ class Laplacian(MomentRegularizer):
             )
         if self._own_masses:
             return self
-        reference = self.reference if self.reference.shape[0] == own.size else None
-        return type(self)(self.similarity, self.points, self.weight, self.side, reference, own)  # type: ignore[arg-type]
+        return type(self)(self.similarity, self.points, self.weight, self.side, self.reference, own)  # type: ignore[arg-type]
 
     @property
     def right_basis(self) -> Double:
@@ -113,16 +111,21 @@ class Laplacian(MomentRegularizer):
 
     def _map(self, right: Double, left: Double) -> Double:
         moments = right if self.side == "source" else left
-        return self._inverse[:, None] * moments - self.reference
+        images = self._inverse[:, None] * moments
+        return images if self.reference is None else images - self.reference
 
 
 def _as_similarity(value: npt.ArrayLike | sparse.sparray | sparse.spmatrix) -> sparse.csr_array:
     if sparse.issparse(value):
         matrix = sparse.csr_array(value)
-        finite_array("similarity", matrix.data, ndim=1)
+        if matrix.nnz:
+            finite_array("similarity", matrix.data, ndim=1)
     else:
         matrix = sparse.csr_array(finite_array("similarity", value, ndim=2))
     matrix = matrix.astype(np.float64)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(matrix.sum()):
+            raise ValueError("similarity must have a finite sum, but it overflows")
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"similarity must be square, got shape {matrix.shape}")
     if matrix.nnz and matrix.data.min() < 0:

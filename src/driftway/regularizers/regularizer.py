@@ -8,6 +8,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from driftway.validation import real_array
+
 Double = npt.NDArray[np.float64]
 
 
@@ -22,6 +24,7 @@ class Regularizer(ABC):
     conjugate : J*(G) = sup over γ of ⟨G, γ⟩ − J(γ)
     """
 
+    __array_ufunc__ = None  # array * regularizer is an error, not an array of objects
     convex: bool = False
     minimum: float | None = None
 
@@ -126,3 +129,47 @@ class Zero(MomentRegularizer):
 
     def phi_conjugate(self, right: Double, left: Double) -> float:
         return 0.0
+
+
+def checked_value(J: Regularizer, gamma: Double) -> float:
+    """J(γ), or an error that says what is wrong with it."""
+    return _one_number("value", J.value(gamma))
+
+
+def checked_gradient(J: Regularizer, gamma: Double) -> Double:
+    """∇J(γ), or an error that says what is wrong with it."""
+    return _finite("gradient", J.gradient(gamma), "the plan's", gamma.shape)
+
+
+def checked_phi(J: MomentRegularizer, right: Double, left: Double) -> float:
+    """φ at the moments, or an error that says what is wrong with it."""
+    return _one_number("value", J.phi(right, left))
+
+
+def checked_phi_gradient(J: MomentRegularizer, right: Double, left: Double) -> tuple[Double, Double]:
+    """∂₁φ and ∂₂φ, or an error that says what is wrong with them."""
+    parts = J.phi_gradient(right, left)
+    if not isinstance(parts, tuple) or len(parts) != 2:
+        raise TypeError(f"the regularizer's phi_gradient must be a pair of arrays, got {type(parts).__name__}")
+    return (
+        _finite("phi_gradient", parts[0], "the right moments'", right.shape),
+        _finite("phi_gradient", parts[1], "the left moments'", left.shape),
+    )
+
+
+def _one_number(name: str, value: object) -> float:
+    number = real_array(f"the regularizer's {name}", value)
+    if number.size != 1:
+        raise ValueError(f"the regularizer's {name} must be one number, got an array of shape {number.shape}")
+    if not np.isfinite(number).all():
+        raise ValueError(f"the regularizer's {name} must be finite, got {value}")
+    return float(number.reshape(()))
+
+
+def _finite(name: str, value: object, whose: str, shape: tuple[int, ...]) -> Double:
+    array = real_array(f"the regularizer's {name}", value)
+    if array.shape != shape:
+        raise ValueError(f"the regularizer's {name} must have {whose} shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"the regularizer's {name} must be finite, but it contains NaN or infinity")
+    return array.astype(np.float64, copy=False)

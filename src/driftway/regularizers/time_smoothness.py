@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.regularizers.regularizer import MomentRegularizer
-from driftway.validation import double_array, one_of, real_number, weights
+from driftway.validation import one_of, points, real_number, weights
 
 Double = npt.NDArray[np.float64]
 Normalization = Literal["mean", "sum", "coupling"]
@@ -45,8 +45,8 @@ class TimeSmoothness(MomentRegularizer):
         normalization: Normalization = "mean",
         a: npt.ArrayLike | None = None,
     ) -> None:
-        self.Y = double_array("Y", Y, (None, None))
-        self.previous = double_array("previous", previous, (None, self.Y.shape[1]))
+        self.Y = points("Y", Y)
+        self.previous = points("previous", previous, (None, self.Y.shape[1]))
         self.weight = real_number("weight", weight, minimum=0.0)
         self.normalization = one_of("normalization", normalization, ("mean", "sum", "coupling"))
         self._own_masses = a is not None

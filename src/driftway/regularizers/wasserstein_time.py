@@ -13,7 +13,7 @@ from driftway.engine import Request, Threads
 from driftway.matrices import Factored
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_fit, radius
-from driftway.validation import double_array, real_number, weights
+from driftway.validation import flag, points, real_number, weights
 
 Double = npt.NDArray[np.float64]
 
@@ -61,16 +61,17 @@ class WassersteinTime(MomentRegularizer):
         a: npt.ArrayLike | None = None,
         previous_masses: npt.ArrayLike | None = None,
     ) -> None:
-        self.Y = double_array("Y", Y, (None, None))
-        self.previous = double_array("previous", previous, (None, self.Y.shape[1]))
+        self.Y = points("Y", Y)
+        self.previous = points("previous", previous, (None, self.Y.shape[1]))
         self.weight = real_number("weight", weight, minimum=0.0)
         if blur is None:
             blur = 0.1 * float(self.previous.var(axis=0).sum()) or 1.0
         self.blur = real_number("blur", blur, minimum=0.0, strict=True)
-        self.debias = debias
-        self.previous_masses = weights("previous_masses", previous_masses, len(self.previous))
+        self.debias = flag("debias", debias)
         self._own_masses = a is not None
-        self.a = weights("a", a, np.size(a)) if a is not None else None
+        self.a = None if a is None else weights("a", a, None)
+        masses = weights("previous_masses", previous_masses, len(self.previous))
+        self.previous_masses = masses if self.a is None else masses * (self.a.sum() / masses.sum())
         self._last: tuple[Double, _Transport] | None = None
         self._constant = 0.0
         if self.debias:
@@ -88,8 +89,7 @@ class WassersteinTime(MomentRegularizer):
             check_fit("a", self.a, "Y", self.Y, a, b)
             return self
         check_fit("a", a, "Y", self.Y, a, b)
-        scaled = self.previous_masses * (a.sum() / self.previous_masses.sum())
-        return type(self)(self.Y, self.previous, self.weight, self.blur, self.debias, a, scaled)
+        return type(self)(self.Y, self.previous, self.weight, self.blur, self.debias, a, self.previous_masses)
 
     @property
     def right_basis(self) -> Double:

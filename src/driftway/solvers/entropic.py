@@ -13,7 +13,7 @@ from driftway.iteration import Start, State, require_entropy
 from driftway.model import Model
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import Zero
-from driftway.validation import positive_integer, real_number
+from driftway.validation import flag, positive_integer, real_number
 
 Double = npt.NDArray[np.float64]
 
@@ -45,8 +45,9 @@ class Sinkhorn:
     round_length: int = 100
 
     def __post_init__(self) -> None:
-        if self.scaling is not None and self.scaling != "auto":
+        if self.scaling is not None and not (isinstance(self.scaling, str) and self.scaling == "auto"):
             real_number("scaling", self.scaling, minimum=0.0, maximum=1.0, strict=True)
+        flag("relax", self.relax)
         positive_integer("round_length", self.round_length)
 
     def check(self, problem: Problem) -> None:
@@ -102,9 +103,7 @@ def scaled_potentials(
     The largest strength is the range of the cost over a sample of its rows.
     """
     f, g, inner = start.f, start.g, 0
-    n = model.cost.shape[0]
-    sample = np.vstack([model.cost.rows(slice(i, i + 1)) for i in range(0, n, max(1, n // 8))])
-    ratio = float(sample.max() - sample.min()) / model.epsilon
+    ratio = model.spread / model.epsilon
     if factor == "auto":
         factor = AUTO_FACTOR if ratio > AUTO_RATIO and not (f.any() or g.any()) else None
     count = 0 if factor is None else max(0, int(np.ceil(np.log(max(ratio, 1.0)) / -np.log(factor))))

@@ -57,7 +57,7 @@ class ForwardBackward:
     step: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        if self.step != "auto":
+        if not (isinstance(self.step, str) and self.step == "auto"):
             real_number("step", self.step, minimum=0.0, strict=True)
 
     def check(self, problem: Problem) -> None:

@@ -63,4 +63,5 @@ class FrankWolfe:
         vertex, f, g = exact_transport(slope, model.a, model.b)
         least = float(np.dot(f, model.a) + np.dot(g, model.b))
         bound = point.objective + least - float(np.vdot(slope, here.gamma))
+        f, g = np.where(model.a > 0, f, -np.inf), np.where(model.b > 0, g, -np.inf)
         return State(point, tangent, bound, (f, g), step, 0, Memory(here, vertex, cost))
