@@ -36,62 +36,66 @@ def data(n: int, m: int, seed: int, uniform: bool = False) -> Data:
     return Data(X, Y, a, b, np.arange(n) % 3, X + 0.3 * rng.normal(size=(n, 2)), similarity(X), similarity(Y))
 
 
-def _time(normalization: str, weight: float) -> tuple[Callable, Callable]:
-    return (
-        lambda d: TimeSmoothness(d.Y, d.previous, weight, normalization),
-        lambda d: [oracle.time_smoothness(d.Y, d.previous, weight, d.a, normalization)],
-    )
-
-
-def _lasso(d: Data) -> Regularizer:
-    return GroupLasso(d.labels, 0.3)
-
-
-# name: (our regulariser, the reference's penalties)
-REGULARIZERS: dict[str, tuple[Callable[[Data], Regularizer | None], Callable[[Data], list]]] = {
-    "none": (lambda d: None, lambda d: []),
-    "lasso": (_lasso, lambda d: [oracle.group_lasso(d.labels, 0.3)]),
-    "time-mean": _time("mean", 0.5),
-    "time-sum": _time("sum", 0.05),
-    "time-coupling": _time("coupling", 5.0),
+# name: (our regulariser, the reference's penalties), for data and a multiple w
+REGULARIZERS: dict[str, tuple[Callable[[Data, float], Regularizer | None], Callable[[Data, float], list]]] = {
+    "none": (lambda d, w: None, lambda d, w: []),
+    "lasso": (lambda d, w: GroupLasso(d.labels, 0.3 * w), lambda d, w: [oracle.group_lasso(d.labels, 0.3 * w)]),
+    "time-mean": (
+        lambda d, w: TimeSmoothness(d.Y, d.previous, 0.5 * w),
+        lambda d, w: [oracle.time_smoothness(d.Y, d.previous, 0.5 * w, d.a, "mean")],
+    ),
+    "time-sum": (
+        lambda d, w: TimeSmoothness(d.Y, d.previous, 0.05 * w, "sum"),
+        lambda d, w: [oracle.time_smoothness(d.Y, d.previous, 0.05 * w, d.a, "sum")],
+    ),
+    "time-coupling": (
+        lambda d, w: TimeSmoothness(d.Y, d.previous, 2.0 * w, "coupling"),
+        lambda d, w: [oracle.time_smoothness(d.Y, d.previous, 2.0 * w, d.a, "coupling")],
+    ),
     "laplacian-source": (
-        lambda d: Laplacian(d.source_similarity, d.Y, 0.5),
-        lambda d: [oracle.laplacian(d.source_similarity, d.Y, 0.5, d.a, "source")],
+        lambda d, w: Laplacian(d.source_similarity, d.Y, 0.5 * w),
+        lambda d, w: [oracle.laplacian(d.source_similarity, d.Y, 0.5 * w, d.a, "source")],
     ),
     "laplacian-target": (
-        lambda d: Laplacian(d.target_similarity, d.X, 0.5, side="target"),
-        lambda d: [oracle.laplacian(d.target_similarity, d.X, 0.5, d.b, "target")],
+        lambda d, w: Laplacian(d.target_similarity, d.X, 0.5 * w, side="target"),
+        lambda d, w: [oracle.laplacian(d.target_similarity, d.X, 0.5 * w, d.b, "target")],
     ),
     "laplacian-displacement": (
-        lambda d: Laplacian(d.source_similarity, d.Y, 0.5, reference=d.X),
-        lambda d: [oracle.laplacian(d.source_similarity, d.Y, 0.5, d.a, "source", d.X)],
+        lambda d, w: Laplacian(d.source_similarity, d.Y, 0.5 * w, reference=d.X),
+        lambda d, w: [oracle.laplacian(d.source_similarity, d.Y, 0.5 * w, d.a, "source", d.X)],
     ),
     "time+laplacians": (
-        lambda d: (
-            0.5 * TimeSmoothness(d.Y, d.previous, 1.0)
-            + Laplacian(d.source_similarity, d.Y, 0.2)
-            + Laplacian(d.target_similarity, d.X, 0.3, side="target")
+        lambda d, w: (
+            w * TimeSmoothness(d.Y, d.previous, 0.5)
+            + Laplacian(d.source_similarity, d.Y, 0.2 * w)
+            + Laplacian(d.target_similarity, d.X, 0.3 * w, side="target")
         ),
-        lambda d: [
-            oracle.time_smoothness(d.Y, d.previous, 0.5, d.a, "mean"),
-            oracle.laplacian(d.source_similarity, d.Y, 0.2, d.a, "source"),
-            oracle.laplacian(d.target_similarity, d.X, 0.3, d.b, "target"),
+        lambda d, w: [
+            oracle.time_smoothness(d.Y, d.previous, 0.5 * w, d.a, "mean"),
+            oracle.laplacian(d.source_similarity, d.Y, 0.2 * w, d.a, "source"),
+            oracle.laplacian(d.target_similarity, d.X, 0.3 * w, d.b, "target"),
         ],
     ),
     "lasso+time": (
-        lambda d: _lasso(d) + TimeSmoothness(d.Y, d.previous, 0.5),
-        lambda d: [
-            oracle.group_lasso(d.labels, 0.3),
-            oracle.time_smoothness(d.Y, d.previous, 0.5, d.a, "mean"),
+        lambda d, w: w * (GroupLasso(d.labels, 0.3) + TimeSmoothness(d.Y, d.previous, 0.5)),
+        lambda d, w: [
+            oracle.group_lasso(d.labels, 0.3 * w),
+            oracle.time_smoothness(d.Y, d.previous, 0.5 * w, d.a, "mean"),
         ],
     ),
 }
 
 
+def weight(epsilon: float) -> float:
+    """Regularisers grow weaker with ε, which keeps the condition number L/ε in reach of a first-order method."""
+    return min(1.0, 20.0 * epsilon) if epsilon > 0 else 1.0
+
+
 def problem(d: Data, name: str, epsilon: float, metric: str = "euclidean") -> Problem:
-    return Problem(PointCloudCost(d.X, d.Y, metric), d.a, d.b, epsilon=epsilon, regularizer=REGULARIZERS[name][0](d))
+    regularizer = REGULARIZERS[name][0](d, weight(epsilon))
+    return Problem(PointCloudCost(d.X, d.Y, metric), d.a, d.b, epsilon=epsilon, regularizer=regularizer)
 
 
 def reference(d: Data, name: str, epsilon: float, metric: str = "euclidean") -> oracle.Reference:
     cost = PointCloudCost(d.X, d.Y, metric).rows(slice(None))
-    return oracle.solve(cost, d.a, d.b, epsilon, REGULARIZERS[name][1](d))
+    return oracle.solve(cost, d.a, d.b, epsilon, REGULARIZERS[name][1](d, weight(epsilon)))

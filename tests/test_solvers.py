@@ -24,6 +24,8 @@ from driftway import (
     sinkhorn,
     solve,
 )
+from driftway.iteration import Start
+from driftway.model import Model
 
 SHAPES = {"wide": (5, 8), "tall": (9, 4)}
 # A plan is known to √(gap/ε): these tolerances bring it to 1e-4 in L1 at every ε.
@@ -90,13 +92,15 @@ def test_exact_transport_is_found_in_one_vertex() -> None:
 def test_algorithm_1_descends_for_steps_up_to_one_over_the_smoothness(name: str, fraction: float) -> None:
     p = problem(data(12, 10, seed=5), name, 0.05)
     step = fraction / p.regularizer.smoothness
-    with pytest.warns(ConvergenceWarning, match="max_iter=40"):
-        s = solve(p, ForwardBackward(step=step), tol=1e-15, max_iter=40)
-    # Objectives of plans whose marginals are not exact may differ by what is missing.
-    settled = s.trace.objective[s.trace.marginal_error < 1e-12]
-    assert len(settled) > 20
-    assert np.diff(settled).max() <= 1e-12
-    assert set(s.trace.step[1:]) == {step}
+    model, solver = Model(p, Threads()), ForwardBackward(step=step)
+    state = solver.start(model, Start(np.zeros(12), np.zeros(10)), accuracy=1e-14)
+    objectives = [state.point.objective]
+    for _ in range(60):
+        state = solver.advance(model, state, accuracy=1e-14)
+        objectives.append(state.point.objective)
+        assert state.step == step
+    assert np.diff(objectives).max() <= 1e-12
+    assert objectives[-1] < objectives[0] - 1e-4
 
 
 def test_a_constant_step_is_algorithm_1_to_the_letter() -> None:
@@ -125,17 +129,18 @@ def test_a_constant_step_is_algorithm_1_to_the_letter() -> None:
 
 @pytest.mark.parametrize("name", [name for name in REGULARIZERS if "lasso" not in name])
 def test_dense_and_factored_agree_in_every_form_of_the_sweep(name: str) -> None:
-    p = problem(data(30, 23, seed=7), name, 0.1)
-    runs = [
-        solve(p, ForwardBackward(), tol=1e-10, max_iter=5000),
-        solve(p, ForwardBackward(), tol=1e-10, max_iter=5000, init=dense_start(p)),
-        solve(p, ForwardBackward(), tol=1e-10, max_iter=5000, engine=Threads(memory=0, block_entries=64, workers=2)),
-        solve(p, ForwardBackward(), tol=1e-10, max_iter=5000, engine=Threads(memory=0, block_entries=100, workers=1)),
-    ]
-    for s in runs:
-        assert s.converged
-        assert abs(s.value - runs[0].value) <= 1e-9 * max(abs(s.value), 0.1)
-        assert np.abs(s.plan.dense() - runs[0].plan.dense()).sum() <= 1e-4
+    p = problem(data(15, 11, seed=7), name, 0.5)
+    engines = {
+        "held": Threads(),
+        "swept": Threads(memory=0, workers=1),
+        "swept in blocks by two workers": Threads(memory=0, block_entries=40, workers=2),
+    }
+    runs = {who: solve(p, ForwardBackward(), tol=1e-10, engine=engine) for who, engine in engines.items()}
+    runs["dense"] = solve(p, ForwardBackward(), tol=1e-10, init=dense_start(p))
+    for who, s in runs.items():
+        assert s.converged, who
+        assert abs(s.value - runs["held"].value) <= 1e-9 * max(abs(s.value), 0.5), who
+        assert np.abs(s.plan.dense() - runs["held"].plan.dense()).sum() <= 1e-4, who
 
 
 def test_potentials_satisfy_the_optimality_conditions() -> None:
@@ -245,13 +250,15 @@ def test_auto_steps_descend_steadily_where_the_condition_number_is_huge() -> Non
     """The paper's literal normalisation, ‖nγX − Z‖², at its own η_t = 50 and λ = 0.01."""
     X, Y = make_moons(100, noise=0.05, random_state=0)[0], make_moons(40, noise=0.05, random_state=1)[0]
     p = Problem(PointCloudCost(X, Y), epsilon=0.01, regularizer=TimeSmoothness(Y, X + 0.1, 50.0, "sum"))
-    with pytest.warns(ConvergenceWarning):
-        s = solve(p, max_iter=200)
-    rises = np.diff(s.trace.objective) / np.abs(s.trace.objective[1:])
-    assert rises.max() <= 1e-3
-    assert s.trace.objective[-1] < 0.5 * s.trace.objective[0]
-    assert 0 < s.gap < np.inf
-    assert (np.diff(s.trace.gap) <= 1e-15).all()
+    values = []
+    for max_iter in (10, 50, 100, 200):
+        with pytest.warns(ConvergenceWarning, match="gap"):
+            s = solve(p, max_iter=max_iter)
+        assert s.lower_bound <= s.value
+        assert s.marginal_error <= 1e-3
+        values.append(s.value)
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 0.8 * values[0]
 
 
 def test_the_default_solver_follows_from_the_problem() -> None:

@@ -28,6 +28,8 @@ ABSORB = 100.0
 WINDOW = 8
 # How often Sinkhorn on a stored kernel is asked whether it will be done soon, and the largest system for Newton.
 PATIENCE, NEWTON_SIZE = 16, 3000
+# An error this small that several rounds of Newton's method did not reduce is the limit of floating point.
+NEARLY, IDLE = 1e-9, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +95,13 @@ def balance(
     """Potentials that balance `log`, started at f and g.
 
     Stops when the columns are off by at most `tol` (L1, relative to the mass) or after `max_iter` iterations.
-    Rows are exact in either case. `relaxation` carries on where an earlier call left it; `None` turns it off.
+    It also stops where rounding allows no more. Rows are exact in any case. `relaxation` carries on where an
+    earlier call left it; `None` turns it off.
     """
-    f, g = np.where(a > 0, f, -np.inf), np.where(b > 0, g, -np.inf)
-    n_iter = 0
+    # Only f ⊕ g matters: with ⟨g, b⟩ = 0 neither is large without need.
+    level = _dot(g, b) / b.sum()
+    f, g = np.where(a > 0, f + level, -np.inf), np.where(b > 0, g - level, -np.inf)
+    n_iter, best, idle = 0, math.inf, 0
     while True:
         if (kernel := engine.stored(log, f, g)) is not None:
             scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, dual=_dot(f, a) + _dot(g, b))
@@ -110,7 +115,9 @@ def balance(
         sums = engine.sweep(Request(log, f, g, row_mass=a))
         f, n_iter = sums.f, n_iter + 1
         error = _error(sums.columns, b)
-        if error <= tol or n_iter >= max_iter:
+        best, idle = (error, 0) if error < 0.9 * best else (best, idle + 1)
+        rounded = error < NEARLY and idle > IDLE and kernel is not None
+        if error <= tol or n_iter >= max_iter or rounded:
             return Balanced(f, g, error, n_iter, None, relaxation)
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
             g = np.where(b > 0, _log(b) - engine.log_columns(log, f), -np.inf)

@@ -13,14 +13,23 @@ from driftway.model import Model
 Double = npt.NDArray[np.float64]
 
 
+# Rounding errors of a bound, in units of the machine's precision times the magnitudes that were added up.
+ROUNDING = 64 * 2.2e-16
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A feasible plan's objective, what bounds the optimum from below, and their relative distance."""
+    """A feasible plan's objective, what bounds the optimum from below, and their relative distance.
+
+    `contradiction` says that the bound came out above the value by more than rounding explains: J is not what
+    its gradient or its convexity promised, and nothing is certified.
+    """
 
     value: float
     lower_bound: float
     gap: float
     potentials: tuple[Double, Double]
+    contradiction: bool = False
 
 
 def certify(model: Model, state: State, best_bound: float, tol: float) -> Certificate:
@@ -28,18 +37,23 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
 
     The value is taken at the plan rounded onto the marginals, where it is an upper bound of the optimum. The
     lower bound is the solver's own if it has one that suffices, else the dual value of the problem linearised
-    at the plan. Without convexity that value bounds nothing, but its distance from the objective still
-    vanishes exactly at stationary points.
+    at the plan; either is lowered by what rounding may have added. Without convexity that value bounds nothing,
+    but its distance from the objective still vanishes exactly at stationary points.
     """
     value = model.evaluate(state.point.plan.round()).objective
-    bound, potentials = -np.inf if state.bound is None else max(state.bound, best_bound), state.potentials
+    bound, potentials = -np.inf, state.potentials
+    if state.bound is not None:
+        bound = max(state.bound - _noise(model, state, potentials, value), best_bound)
     if relative_gap(model, value, bound) > tol and model.epsilon > 0:
         linearized, polished = linearized_bound(model, state)
+        linearized -= _noise(model, state, polished, value)
         if linearized > bound:
             bound, potentials = linearized, polished
+    if bound > value + _noise(model, state, potentials, value):
+        return Certificate(value, -np.inf, np.inf, potentials, contradiction=True)
     if not model.J.convex:
         return Certificate(value, -np.inf, relative_gap(model, value, bound), potentials)
-    bound = max(bound, best_bound)
+    bound = min(max(bound, best_bound), value)
     return Certificate(value, bound, relative_gap(model, value, bound), potentials)
 
 
@@ -56,9 +70,19 @@ def linearized_bound(model: Model, state: State) -> tuple[float, tuple[Double, D
 
 
 def relative_gap(model: Model, value: float, bound: float) -> float:
-    """(value − bound) / max(|value|, ε·mass): an objective may cross zero, the entropy's unit does not."""
-    difference = value - bound
-    if difference <= 0:
-        return 0.0
-    scale = max(abs(value), model.epsilon * model.problem.mass)
-    return difference / scale if scale > 0 else np.inf
+    """(value − bound) / unit, where the unit is |value| unless that is nearly zero by cancellation.
+
+    Then it is ε·mass, the entropy's own unit, or without entropy a thousandth of the cost's range.
+    """
+    unit = model.epsilon if model.epsilon > 0 else 1e-3 * model.spread
+    scale = max(abs(value), unit * model.problem.mass)
+    if scale == 0.0:
+        return 0.0 if value <= bound else np.inf
+    return max(value - bound, 0.0) / scale
+
+
+def _noise(model: Model, state: State, potentials: tuple[Double, Double], value: float) -> float:
+    """What rounding may have added to a bound made of these potentials."""
+    f, g = (np.where(np.isfinite(potential), np.abs(potential), 0.0) for potential in potentials)
+    tangent = abs(state.tangent.offset) + state.tangent.magnitude
+    return ROUNDING * float(np.dot(f, model.a) + np.dot(g, model.b) + abs(value) + tangent)

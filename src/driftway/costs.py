@@ -19,12 +19,13 @@ DIRECT_FEATURES = 8
 
 
 class Bilinear(NamedTuple):
-    """A cost in the form  rows ⊕ columns + left @ rightᵀ."""
+    """A cost in the form  rows ⊕ columns + left @ rightᵀ,  which cancellation may leave off by `rounding`."""
 
     rows: Double
     columns: Double
     left: Double
     right: Double
+    rounding: float
 
 
 @runtime_checkable
@@ -116,28 +117,42 @@ class PointCloudCost:
         """‖x − y‖² = ‖x‖² ⊕ ‖y‖² − 2 x yᵀ; `None` for any other metric."""
         if not isinstance(self.metric, str) or self.metric != "sqeuclidean":
             return None
-        return Bilinear((self._x**2).sum(axis=1), (self._y**2).sum(axis=1), -2.0 * self._x, self._y)
+        rows, columns = (self._x**2).sum(axis=1), (self._y**2).sum(axis=1)
+        rounding = 1e-15 * float(rows.max() + columns.max())
+        return Bilinear(rows, columns, -2.0 * self._x, self._y, rounding)
 
     def rows(self, block: slice) -> Array:
         return self._block(block)
 
     def _choose(self, metric: Metric) -> Callable[[slice], Array]:
         if callable(metric):
-            return lambda block: self._checked(block, metric(self.X[block], self.Y))
+            return self._called
         if isinstance(metric, str) and metric == "sqeuclidean":
             return self._squared
         if isinstance(metric, str) and metric == "euclidean":
-            return lambda block: np.sqrt(squared := self._squared(block), out=squared)
+            return self._euclidean
         # Not every metric is invariant to translation (cosine is not), so these see the points as given.
-        scale = _scale_of(metric, self.X, self.Y)
+        self._scale = _scale_of(metric, self.X, self.Y)
         try:
-            cdist(self.X[:1], self.Y[:1], metric, **scale)  # type: ignore[call-overload]
+            cdist(self.X[:1], self.Y[:1], metric, **self._scale)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"metric must be 'euclidean', 'sqeuclidean', another metric of scipy's cdist, or a callable; "
                 f"got {metric!r} ({error})"
             ) from None
-        return lambda block: self._checked(block, cdist(self.X[block], self.Y, metric, **scale))  # type: ignore[call-overload]
+        return self._named
+
+    def _euclidean(self, block: slice) -> Double:
+        squared = self._squared(block)
+        return np.sqrt(squared, out=squared)
+
+    def _named(self, block: slice) -> Array:
+        costs = cdist(self.X[block], self.Y, self.metric, **self._scale)  # type: ignore[arg-type]
+        return self._checked(block, costs)
+
+    def _called(self, block: slice) -> Array:
+        assert callable(self.metric)
+        return self._checked(block, self.metric(self.X[block], self.Y))
 
     def _squared(self, block: slice) -> Double:
         x, y = self._x[block], self._y

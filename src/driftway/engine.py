@@ -136,7 +136,7 @@ class Engine(Protocol):
         """exp(log + f ⊕ g) as an array if the engine is willing to hold it, else `None`."""
 
     def assemble(self, matrix: Matrix) -> Double:
-        """The matrix as an array, whatever its size."""
+        """The matrix as an array, whatever its size; it may be the one held and must not be written to."""
 
     def total(self, function: Callable[..., float], *arrays: Double) -> float:
         """The sum of function(rows of every array) over blocks of rows."""
@@ -211,8 +211,9 @@ class Threads:
             return top, total
 
         parts = self.each(visit, n, m)
-        logs = [top + np.log(total) for top, total in parts]
-        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a part without mass
+            logs = [np.where(total > 0, top + np.log(total), -np.inf) for top, total in parts]
+            return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
     def stored(self, log: Matrix, f: Double, g: Double) -> StoredKernel | None:
         n, m = log.shape
@@ -221,6 +222,8 @@ class Threads:
         return StoredKernel(self._fill(lambda block: _exponentiate(Request(log, f, g), block)[0], (n, m)), self)
 
     def assemble(self, matrix: Matrix) -> Double:
+        if isinstance(matrix, Dense):
+            return matrix.values
         return self._fill(matrix.rows, matrix.shape)
 
     def total(self, function: Callable[..., float], *arrays: Double) -> float:

@@ -33,12 +33,12 @@ def _solve(cost: Double, a: Double, b: Double) -> tuple[Double, Double]:
         import ot
     except ImportError:
         return _highs(cost, a, b)
-    # The network simplex compares costs absolutely: it is given them at unit scale.
-    low, scale = cost.min(), max(float(np.ptp(cost)), 1e-300)
-    plan, log = ot.emd(a, b, (cost - low) / scale, numItermax=10_000_000, log=True)
+    # The network simplex compares costs and masses absolutely: it is given them at unit scale.
+    low, scale, mass = cost.min(), max(float(np.ptp(cost)), 1e-300), a.sum()
+    plan, log = ot.emd(a / mass, b / b.sum(), (cost - low) / scale, numItermax=10_000_000, log=True)
     if log["warning"] is not None:
         return _highs(cost, a, b)
-    return np.asarray(plan), scale * np.asarray(log["v"])
+    return mass * np.asarray(plan), scale * np.asarray(log["v"])
 
 
 def _highs(cost: Double, a: Double, b: Double) -> tuple[Double, Double]:

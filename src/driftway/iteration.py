@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from driftway.matrices import Matrix
 from driftway.model import Model, Point, Tangent
+from driftway.plan import Plan
 from driftway.problem import Problem
 
 Double = npt.NDArray[np.float64]
@@ -17,11 +18,12 @@ Double = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a solve begins: potentials in units of cost, and a log-plan if one was given."""
+    """Where a solve begins: potentials in units of cost, and a log-plan or a plan if one was given."""
 
     f: Double
     g: Double
     log: Matrix | None = None
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def iterate(
             bar.update(iteration)
             converged = certified_at == n_iter and _within(state, certificate, tol)
             stopped = callback is not None and bool(callback(iteration, state.point.plan))
-            if converged or stopped or last:
+            if converged or stopped or last or certificate.contradiction:
                 break
             state = solver.advance(model, state, accuracy)
             n_iter += 1
@@ -61,9 +61,11 @@ def iterate(
         certificate = certify(model, state, certificate.lower_bound, tol)
         converged = _within(state, certificate, tol)
     reason = "stopped by the callback" if stopped else f"max_iter={max_iter} reached"
+    if certificate.contradiction:
+        reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"
     message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)
     if not converged:
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
     f, g = (potential.astype(model.problem.dtype) for potential in certificate.potentials)
     return Solution(
         state.point.plan,

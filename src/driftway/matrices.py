@@ -146,7 +146,8 @@ class Factored(Matrix):
         """All that is a matrix product, as one product; a bilinear cost is absorbed into it."""
         left, right = [self.P, self.L], [self.R, self.Q]
         bilinear = self.cost.bilinear
-        if bilinear is None or self.scale == 0.0:
+        # A logarithm must be right to far better than the plan is wanted.
+        if bilinear is None or self.scale == 0.0 or abs(self.scale) * bilinear.rounding > 1e-11:
             return np.hstack(left), np.ascontiguousarray(np.hstack(right).T), None, None
         left.append(self.scale * bilinear.left)
         right.append(bilinear.right)

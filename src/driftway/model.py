@@ -55,11 +55,16 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """The linearisation of J at a plan:  ⟨gradient, ·⟩ − offset,  which is below J everywhere if J is convex."""
+    """The linearisation of J at a plan:  ⟨gradient, ·⟩ − offset,  which is below J everywhere if J is convex.
+
+    `slope` is ⟨gradient, γ⟩ at that plan, `magnitude` the same sum of absolute values: what its rounding error
+    is relative to.
+    """
 
     gradient: Matrix
     slope: float
     offset: float
+    magnitude: float
 
 
 class Model:
@@ -140,6 +145,8 @@ class Model:
         if not direct:
             entropy = dot(plan.f, sums.rows) + dot(plan.g, sums.columns) - float(sums.rows.sum())
         objective = linear + self.epsilon * entropy + penalty
+        if not np.isfinite(objective):
+            raise FloatingPointError(f"the objective overflowed ({objective}); rescale the cost")
         error = np.abs(sums.rows - self.a).sum() + np.abs(sums.columns - self.b).sum()
         return Point(
             plan,
@@ -163,7 +170,7 @@ class Model:
         else:
             gradient = Dense(checked_gradient(J, point.plan.array()))
         slope = self.pair(gradient, point)
-        return Tangent(gradient, slope, slope - point.penalty)
+        return Tangent(gradient, slope, slope - point.penalty, self._magnitude(gradient, point))
 
     def pair(self, matrix: Matrix, point: Point) -> float:
         """⟨matrix, γ⟩."""
@@ -173,6 +180,13 @@ class Model:
         if matrix.scale != 0.0:
             transport = matrix.scale * point.plan.sweep(inner=self.cost).inner
         return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
+
+    def _magnitude(self, gradient: Matrix, point: Point) -> float:
+        if isinstance(gradient, Factored):
+            terms = ((gradient.P, point.right), (gradient.Q, point.left))
+            return float(sum(np.vdot(np.abs(first), np.abs(second)) for first, second in terms))
+        values = self.engine.assemble(gradient)
+        return self.engine.total(lambda G, gamma: float(np.vdot(np.abs(G), gamma)), values, point.plan.array())
 
     def divergence(self, new: Point, old: Point) -> float:
         """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms."""

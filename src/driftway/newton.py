@@ -96,9 +96,12 @@ def _try(
     there = Scaling.of(kernel, a, b, here.log_v + delta)
     if there is None:
         return None
-    if there.error < 0.1 * here.error:  # close to the optimum the rise is lost in rounding, the error is not
+    predicted = normal.predicted(delta, damping)
+    # Close to the optimum the rise is lost in rounding, the error is not.
+    lost = predicted < 1e-13 * (np.dot(np.abs(here.log_u), a) + np.dot(np.abs(here.log_v), b) + a.sum())
+    if there.error < (1.0 if lost else 0.1) * here.error:
         return there, 1.0
-    gain = (there.dual - here.dual) / max(normal.predicted(delta, damping), 1e-300)
+    gain = (there.dual - here.dual) / max(predicted, 1e-300)
     return (there, gain) if gain > 1e-3 else None
 
 

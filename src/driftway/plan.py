@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from driftway.engine import Engine, Request, Sweep, entropy_of
-from driftway.matrices import Matrix
+from driftway.matrices import LogOf, Matrix
 from driftway.validation import Array, finite_array, real_array
 
 Double = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class Plan:
     values: Double | None = None
     """exp(log + f ⊕ g) + u vᵀ, where the engine holds it; only a faster way to the same numbers."""
 
-    __array_ufunc__ = None  # an array on the left of @ gives a TypeError, not an array of objects
+    __array_ufunc__ = None  # an array on the left of @ leaves the product to __rmatmul__
 
     def __repr__(self) -> str:
         held = type(self.log).__name__.lower()
@@ -65,6 +65,14 @@ class Plan:
         """γ V for V of shape (m,) or (m, r)."""
         columns = _as_columns("the right operand", V, self.shape[1])
         return self._like(V, self.sweep(right=columns).right)
+
+    def __rmatmul__(self, U: npt.ArrayLike) -> Array:
+        """U γ for U of shape (n,) or (c, n)."""
+        rows = real_array("the left operand", U)
+        return (self.T @ rows.T).T
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        return self.dense().astype(self.dtype if dtype is None else dtype)
 
     @property
     def marginals(self) -> tuple[Array, Array]:
@@ -97,6 +105,13 @@ class Plan:
             conditional = self.engine.sweep(request).right[empty]
             images[empty] = np.where(np.isfinite(conditional), conditional, self.b @ points / self.b.sum())
         return self._like(Y, images)
+
+    def on(self, a: Double, b: Double) -> Plan:
+        """The same numbers, meant for other marginals."""
+        plain = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        if self.remainder is not None:  # a sum has no logarithm but that of its values
+            return Plan(LogOf(self.array()), *plain, a, b, self.engine, self.dtype, None, self.array())
+        return replace(self, a=a, b=b)
 
     def round(self) -> Plan:
         """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2)."""

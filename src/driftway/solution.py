@@ -16,7 +16,7 @@ from driftway.validation import Array
 class Iteration(NamedTuple):
     """One line of the trace; line 0 is the starting point.
 
-    `gap` is the smallest relative gap certified so far; `inner` counts Sinkhorn iterations of this step.
+    `gap` is the relative gap as last certified; `inner` counts the Sinkhorn iterations of this step.
     """
 
     seconds: float
@@ -81,8 +81,9 @@ class Solution:
     plan : the plan γ, an operator. Its marginals are off by `marginal_error`; `plan.round()` has them exact.
     value : the objective at `plan.round()`, so never below the optimum.
     lower_bound : a number certified never to be above the optimum; −∞ if J is not convex.
-    gap : (value − lower_bound) / max(|value|, ε·mass). If J is not convex, the same with the minimum of the
-        problem linearised at the plan in place of the lower bound: zero exactly at stationary points.
+    gap : (value − lower_bound) / max(|value|, ε·mass), with a thousandth of the cost's range for ε = 0. If J is
+        not convex, the same with the minimum of the problem linearised at the plan in place of the lower
+        bound: zero exactly at stationary points.
     marginal_error : ‖γ1 − a‖₁ + ‖γᵀ1 − b‖₁, relative to the mass.
     potentials : (f, g), in units of cost, with C + ∇J(γ) + ε log γ ≈ f ⊕ g; −∞ where there is no mass.
     converged : whether gap and marginal error are within the tolerance.

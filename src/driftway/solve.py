@@ -48,9 +48,9 @@ def solve(
     max_iter : int
         Iterations of the solver at the most.
     init : optional
-        Where to start. A pair (f, g) of potentials in units of cost; a `Solution` of this or a similar
-        problem of the same shape, of which the potentials and, where it fits, the dual variables are used; or
-        a `Plan` or positive array γ₀ as in the paper's Algorithm 1, which is then held dense.
+        Where to start. A pair (f, g) of potentials in units of cost; a `Solution` of this or a similar problem
+        of the same shape, of which potentials, dual variables and plan are used as far as they fit; or a
+        `Plan` or positive array γ₀ as in the paper's Algorithm 1, which is then held dense.
     callback : callable, optional
         Called as callback(iteration, plan) with each line of the trace; a true return value stops the solve.
     progress : bool
@@ -74,25 +74,7 @@ def solve(
     (True, True)
 
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
-    real_number("tol", tol, minimum=0.0)
-    positive_integer("max_iter", max_iter)
-    flag("progress", progress)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
-    if isinstance(solver, type) or not isinstance(solver, Solver | None):
-        raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
-    if isinstance(engine, type) or not isinstance(engine, Engine | None):
-        raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
-    if solver is None:
-        solver = Sinkhorn() if isinstance(problem.regularizer, Zero) else ForwardBackward()
-    solver.check(problem)
-    given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
-    model = Model(problem, Threads() if engine is None else engine, dense=given)
-    start = _start(model, init)
-    model.check()
-    return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
+    return _run(problem, solver, tol, max_iter, init, callback, progress, engine)
 
 
 def sinkhorn(
@@ -116,7 +98,7 @@ def sinkhorn(
     ----------
     cost, a, b, epsilon : see `Problem`
     max_iter : int
-        Updates of the pair of potentials at the most. `n_iter` of the solution counts rounds of 100 of them.
+        Updates of the pair of potentials, rounded up to whole rounds of 100; `n_iter` counts rounds.
     scaling, relax : see `Sinkhorn`
     tol, init, callback, progress, engine : see `solve`
 
@@ -132,16 +114,41 @@ def sinkhorn(
     """
     updates = positive_integer("max_iter", max_iter)
     solver = Sinkhorn(scaling=scaling, relax=relax, round_length=min(100, updates))
-    return solve(
-        Problem(cost, a, b, epsilon=epsilon),
-        solver,
-        tol=tol,
-        max_iter=max(1, updates // solver.round_length - 1),
-        init=init,
-        callback=callback,
-        progress=progress,
-        engine=engine,
-    )
+    problem = Problem(cost, a, b, epsilon=epsilon)
+    rounds = max(1, -(-updates // solver.round_length) - 1)
+    return _run(problem, solver, tol, rounds, init, callback, progress, engine)
+
+
+def _run(
+    problem: Problem,
+    solver: Solver | None,
+    tol: float,
+    max_iter: int,
+    init: Init | None,
+    callback: Callback | None,
+    progress: bool,
+    engine: Engine | None,
+) -> Solution:
+    """Checks everything, then iterates."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
+    real_number("tol", tol, minimum=0.0)
+    positive_integer("max_iter", max_iter)
+    flag("progress", progress)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    if isinstance(solver, type) or not isinstance(solver, Solver | None):
+        raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
+    if isinstance(engine, type) or not isinstance(engine, Engine | None):
+        raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
+    if solver is None:
+        solver = Sinkhorn() if isinstance(problem.regularizer, Zero) else ForwardBackward()
+    solver.check(problem)
+    given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
+    model = Model(problem, Threads() if engine is None else engine, dense=given)
+    start = _start(model, init)
+    model.check()
+    return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
 
 
 def _start(model: Model, init: Init | None) -> Start:
@@ -152,19 +159,25 @@ def _start(model: Model, init: Init | None) -> Start:
     if isinstance(init, Solution):
         if init.plan.shape != (n, m):
             raise ValueError(f"init must be of the problem's shape {(n, m)}, got a solution of shape {init.plan.shape}")
-        return Start(*_potentials(model, init.potentials), _log_over(model, init.plan))
+        if isinstance(init.plan.log, Dense) and isinstance(model.cost, Dense):
+            f, g = _potentials(model, (model.epsilon * init.plan.f, model.epsilon * init.plan.g))
+            return Start(f, g, init.plan.log, init.plan)
+        return Start(*_potentials(model, init.potentials), _log_over(model, init.plan), init.plan)
     if isinstance(init, tuple):
         if len(init) != 2:
             raise ValueError(f"init must be a pair of potentials (f, g), got a tuple of length {len(init)}")
         return Start(*_potentials(model, init))
-    gamma = double_array("init", init.array() if isinstance(init, Plan) else init, (n, m))
     support = np.multiply.outer(model.a > 0, model.b > 0)
-    if (least := gamma[support].min()) <= 0:
-        raise ValueError(
-            f"init must be positive wherever a and b are, since the algorithm takes its logarithm; got a minimum "
-            f"of {least:g}"
-        )
-    return Start(np.zeros(n), np.zeros(m), Dense(np.log(np.where(support, gamma, 1.0))))
+    if isinstance(init, Plan) and init.shape == (n, m) and init.remainder is None:
+        log = model.engine.assemble(init.log) + init.g
+        log += init.f[:, None]  # the logarithm itself, which does not underflow as the plan may
+    else:
+        gamma = double_array("init", init.array() if isinstance(init, Plan) else init, (n, m))
+        log = np.log(gamma, out=np.full((n, m), -np.inf), where=gamma > 0)
+    if not np.isfinite(log[support]).all():
+        least = np.asarray(init)[support].min()
+        raise ValueError(f"init must be positive wherever a and b are, since its logarithm is taken; got {least:g}")
+    return Start(np.zeros(n), np.zeros(m), Dense(np.where(support, log, 0.0)))
 
 
 def _potentials(model: Model, pair: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Double, Double]:

@@ -111,7 +111,8 @@ class Multiple(Regularizer):
         self.minimum = None if term.minimum is None else factor * term.minimum
 
     def __repr__(self) -> str:
-        return f"{self.factor:g} * {self.term!r}"
+        term = f"({self.term!r})" if isinstance(self.term, Sum) else repr(self.term)
+        return f"{self.factor:g} * {term}"
 
     def on(self, a: Double, b: Double) -> Self:
         return type(self)(self.term.on(a, b), self.factor)

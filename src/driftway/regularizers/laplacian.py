@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from driftway.regularizers.regularizer import MomentRegularizer
-from driftway.regularizers.time_smoothness import radius
+from driftway.regularizers.time_smoothness import check_masses, radius
 from driftway.validation import finite_array, one_of, real_number, weights
 from driftway.validation import points as as_points
 
@@ -36,7 +36,12 @@ class Laplacian(MomentRegularizer):
     reference : array of the shape of the map, optional
         If given, the displacement u − reference is regular instead of u.
     masses : array, optional
-        a for side "source", b for side "target"; those of the problem by default.
+        a for side "source", b for side "target", for use outside a problem; a problem uses its own.
+
+    Notes
+    -----
+    Its smoothness grows with degree over mass: a point of tiny mass but many edges makes a problem
+    ill-conditioned. Give such points no edges, or no mass.
 
     """
 
@@ -54,6 +59,8 @@ class Laplacian(MomentRegularizer):
     ) -> None:
         self.similarity = _as_similarity(similarity)
         self.points = as_points("points", points)
+        # The graph sees differences only; about their centre the points lose the fewest digits.
+        self._basis = self.points - self.points.mean(axis=0)
         self.weight = real_number("weight", weight, minimum=0.0)
         self.side = one_of("side", side, ("source", "target"))
         size, dimension = self.similarity.shape[0], self.points.shape[1]
@@ -85,16 +92,17 @@ class Laplacian(MomentRegularizer):
                 f"got {len(self.points)}"
             )
         if self._own_masses:
+            check_masses("masses", self.masses, own)
             return self
         return type(self)(self.similarity, self.points, self.weight, self.side, self.reference, own)  # type: ignore[arg-type]
 
     @property
     def right_basis(self) -> Double:
-        return self.points if self.side == "source" else np.empty((self.masses.size, 0))
+        return self._basis if self.side == "source" else np.empty((self.masses.size, 0))
 
     @property
     def left_basis(self) -> Double:
-        return self.points if self.side == "target" else np.empty((self.masses.size, 0))
+        return self._basis if self.side == "target" else np.empty((self.masses.size, 0))
 
     @property
     def smoothness(self) -> float:

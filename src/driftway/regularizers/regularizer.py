@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.validation import real_array
+from driftway.validation import real_array, real_number
 
 Double = npt.NDArray[np.float64]
 
@@ -53,6 +53,13 @@ class Regularizer(ABC):
         from driftway.regularizers.algebra import add
 
         return add(self, other) if isinstance(other, Regularizer) else NotImplemented
+
+    def __radd__(self, other: object) -> Regularizer:
+        """For `sum`, which begins at zero."""
+        return self if other == 0 else NotImplemented
+
+    def __truediv__(self, divisor: object) -> Regularizer:
+        return self * (1.0 / real_number("the divisor of a regularizer", divisor, minimum=0.0, strict=True))
 
     def __mul__(self, factor: object) -> Regularizer:
         from driftway.regularizers.algebra import scale

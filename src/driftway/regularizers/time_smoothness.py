@@ -30,7 +30,7 @@ class TimeSmoothness(MomentRegularizer):
         literally) or aᵢ² (‖γX − γ'X'‖² without the factors n, which is what the paper's η_t = 50 and α = 10
         are compatible with).
     a : array (n,), optional
-        Row masses; those of the problem by default.
+        Row masses, for use outside a problem; a problem uses its own.
 
     """
 
@@ -51,6 +51,9 @@ class TimeSmoothness(MomentRegularizer):
         self.normalization = one_of("normalization", normalization, ("mean", "sum", "coupling"))
         self._own_masses = a is not None
         self.a = weights("a", a, len(self.previous))
+        # Rows have exact sums, so only displacements matter; about the centre of Y they lose the fewest digits.
+        self._centre = self.Y.mean(axis=0)
+        self._basis, self._target = self.Y - self._centre, self.previous - self._centre
         self._inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)
         power = {"mean": self.a, "sum": np.ones_like(self.a), "coupling": self.a**2}[self.normalization]
         self._w = self.weight * np.where(self.a > 0, power, 0.0)
@@ -61,12 +64,13 @@ class TimeSmoothness(MomentRegularizer):
     def on(self, a: Double, b: Double) -> Self:
         check_fit("previous", self.previous, "Y", self.Y, a, b)
         if self._own_masses:
+            check_masses("a", self.a, a)
             return self
         return type(self)(self.Y, self.previous, self.weight, self.normalization, a)  # type: ignore[arg-type]
 
     @property
     def right_basis(self) -> Double:
-        return self.Y
+        return self._basis
 
     @property
     def left_basis(self) -> Double:
@@ -84,16 +88,16 @@ class TimeSmoothness(MomentRegularizer):
         return (2.0 * self._w * self._inverse)[:, None] * self._displacement(right), left
 
     def phi_conjugate(self, right: Double, left: Double) -> float:
-        """Σᵢ ⟨Qᵢ, aᵢzᵢ⟩ + aᵢ²‖Qᵢ‖² / 4wᵢ."""
-        squares = self.a**2 * (right**2).sum(axis=1)
-        if np.any((squares > 0) & (self._w == 0)):
+        """Σᵢ ⟨Qᵢ, aᵢzᵢ⟩ + aᵢ²‖Qᵢ‖² / 4wᵢ over the rows with mass; the others have no moments at all."""
+        if np.any((self.a > 0) & (self._w == 0) & right.any(axis=1)):
             return np.inf
+        squares = self.a**2 * (right**2).sum(axis=1)
         quadratic = np.divide(squares, 4.0 * self._w, out=np.zeros_like(squares), where=self._w > 0)
-        return float(np.vdot(right, self.a[:, None] * self.previous) + quadratic.sum())
+        return float(np.vdot(right, self.a[:, None] * self._target) + quadratic.sum())
 
     def _displacement(self, right: Double) -> Double:
         """T(xᵢ) − zᵢ."""
-        return self._inverse[:, None] * right - self.previous
+        return self._inverse[:, None] * right - self._target
 
 
 def radius(points: Double) -> float:
@@ -107,3 +111,9 @@ def check_fit(row_name: str, rows: Double, column_name: str, columns: Double, a:
         raise ValueError(f"{row_name} must have one row per row of the cost ({a.size}), got {len(rows)}")
     if len(columns) != b.size:
         raise ValueError(f"{column_name} must have one row per column of the cost ({b.size}), got {len(columns)}")
+
+
+def check_masses(name: str, own: Double, masses: Double) -> None:
+    """Raises unless the masses a regulariser was given are those of the problem."""
+    if own.shape != masses.shape or not np.allclose(own, masses, rtol=1e-6, atol=0.0):
+        raise ValueError(f"{name} of the regularizer must be the problem's masses, or be left out; it got others")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from driftway.balancing import balance
 from driftway.costs import PointCloudCost
 from driftway.engine import Request, Threads
 from driftway.matrices import Factored
 from driftway.regularizers.regularizer import MomentRegularizer
-from driftway.regularizers.time_smoothness import check_fit, radius
+from driftway.regularizers.time_smoothness import check_fit, check_masses, radius
 from driftway.validation import flag, points, real_number, weights
 
 Double = npt.NDArray[np.float64]
@@ -43,7 +45,7 @@ class WassersteinTime(MomentRegularizer):
         Whether to subtract the self-terms. Without them, S_δ = W_δ, which draws the cloud together, but is
         smooth relative to the entropy with a known constant.
     a : array (n,), optional
-        Row masses; those of the problem by default.
+        Row masses, for use outside a problem; a problem uses its own.
     previous_masses : array (k,), optional
         Masses of the previous cloud; uniform by default. They are scaled to the total of `a`.
 
@@ -72,7 +74,9 @@ class WassersteinTime(MomentRegularizer):
         self.a = None if a is None else weights("a", a, None)
         masses = weights("previous_masses", previous_masses, len(self.previous))
         self.previous_masses = masses if self.a is None else masses * (self.a.sum() / masses.sum())
+        # The last divergence and its potentials, where the next one starts; the numbers do not depend on them.
         self._last: tuple[Double, _Transport] | None = None
+        self._warm: tuple[Double | None, Double | None] = (None, None)
         self._constant = 0.0
         if self.debias:
             self._constant = (
@@ -87,6 +91,7 @@ class WassersteinTime(MomentRegularizer):
         if self._own_masses:
             assert self.a is not None
             check_fit("a", self.a, "Y", self.Y, a, b)
+            check_masses("a", self.a, a)
             return self
         check_fit("a", a, "Y", self.Y, a, b)
         return type(self)(self.Y, self.previous, self.weight, self.blur, self.debias, a, self.previous_masses)
@@ -127,28 +132,37 @@ class WassersteinTime(MomentRegularizer):
             assert self.a is not None
             inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
             mapped = inverse * right
-            there = _transport(mapped, self.a, self.previous, self.previous_masses, self.blur)
+            there = _transport(mapped, self.a, self.previous, self.previous_masses, self.blur, self._warm[0])
+            self._warm = (there.g, None)
             value, gradient = there.value, there.gradient
             if self.debias:
-                own = _transport(mapped, self.a, mapped, self.a, self.blur)
+                own = _transport(mapped, self.a, mapped, self.a, self.blur, self._warm[1])
                 value, gradient = value - 0.5 * own.value - self._constant, gradient - own.gradient
-            self._last = (right.copy(), _Transport(value, inverse * gradient))
+                self._warm = (there.g, own.g)
+            self._last = (right.copy(), _Transport(value, inverse * gradient, there.g))
         return self._last[1]
 
 
 class _Transport(NamedTuple):
     value: float
     gradient: Double
+    g: Double
 
 
-def _transport(X: Double, a: Double, Z: Double, c: Double, blur: float) -> _Transport:
+def _transport(X: Double, a: Double, Z: Double, c: Double, blur: float, g: Double | None = None) -> _Transport:
     """W_δ(X, Z) and its gradient 2 (diag(a) X − π Z) in the positions X, by the envelope theorem."""
     cost = PointCloudCost(X, Z, "sqeuclidean")
     log = Factored.of_cost(cost, np.empty((len(Z), 0)), np.empty((len(X), 0))) / -blur
     log_a, log_c = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (a, c))
     engine = Threads()
-    solved = balance(log, a, c, log_a, log_c, tol=1e-11, max_iter=10_000, engine=engine)
+    solved = balance(log, a, c, log_a, log_c if g is None else g, tol=1e-11, max_iter=10_000, engine=engine)
+    if solved.error > 1e-6:
+        warnings.warn(
+            f"WassersteinTime's own transport problem ended with marginal error {solved.error:.1e}; increase blur",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     f, g = (np.where(mass > 0, potential, 0.0) for mass, potential in ((a, solved.f), (c, solved.g)))
     value = blur * float(np.dot(f - log_a, a) + np.dot(g - log_c, c))
     images = engine.sweep(Request(log, solved.f, solved.g, right=Z)).right
-    return _Transport(value, 2.0 * (a[:, None] * X - images))
+    return _Transport(value, 2.0 * (a[:, None] * X - images), g)

@@ -20,7 +20,8 @@ INNER_ITERATIONS = 1_000
 # Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most.
 GROW, SHRINK = 2.0, (0.5, 0.01)
 FINEST = 1e-14  # marginal errors below this are rounding
-TINY = 1e-300
+# A divergence below this share of the mass is rounding, and so is what asks for steps so much shorter.
+STILL, SHORTEST = 1e-15, 1e-10
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,10 @@ class ForwardBackward:
             if self.step != "auto":
                 following = alpha
                 break
-            ratio = alpha * _bregman(model, point, state.point, tangent) / max(divergence, TINY)
+            if divergence <= STILL * model.problem.mass or alpha < SHORTEST * state.memory.alpha:
+                following = state.memory.alpha  # too short a step to judge it by: rounding decides nothing
+                break
+            ratio = alpha * _bregman(model, point, state.point, tangent) / divergence
             if ratio <= 1.0:
                 following = alpha * GROW
                 break
@@ -115,7 +119,7 @@ class ForwardBackward:
 def _bregman(model: Model, new: Point, old: Point, tangent: Tangent) -> float:
     """D_J(γ⁺, γ) = J(γ⁺) − J(γ) − ⟨∇J(γ), γ⁺ − γ⟩, less what may be rounding error."""
     difference = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
-    return difference - 1e-14 * (abs(new.penalty) + abs(old.penalty) + abs(tangent.slope))
+    return difference - 1e-14 * (abs(new.penalty) + abs(old.penalty) + tangent.magnitude)
 
 
 def _first_offset(model: Model, start: Start) -> float | None:

@@ -42,6 +42,8 @@ class FrankWolfe:
         """Fits every problem."""
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:
+        if start.plan is None and (start.f.any() or start.g.any()):
+            raise ValueError("FrankWolfe starts from a plan: init must be a plan, an array or a Solution")
         cost = model.engine.assemble(model.cost)
         gamma = given_plan(model, start)
         if gamma is None:  # the independent coupling, in the interior

@@ -79,6 +79,8 @@ def line_search(model: Model, old: Mixture, target: Mixture) -> float:
 
 def given_plan(model: Model, start: Start) -> Double | None:
     """The plan a user gave to start from, on the exact marginals, if there is one."""
+    if start.plan is not None:
+        return start.plan.on(model.a, model.b).round().array()
     if not isinstance(start.log, Dense):
         return None
     f, g = (np.where(mass > 0, 0.0, -np.inf) for mass in (model.a, model.b))
