@@ -21,8 +21,8 @@ ROUNDING = 64 * 2.2e-16
 class Certificate:
     """A feasible plan's objective, what bounds the optimum from below, and their relative distance.
 
-    `contradiction` says that the bound came out above the value by more than rounding explains: J is not what
-    its gradient or its convexity promised, and nothing is certified.
+    `contradiction` says that a bound came out above a value by more than rounding explains: J is not what its
+    gradient or its convexity promised, and nothing is certified.
     """
 
     value: float
@@ -49,7 +49,8 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
         linearized -= _noise(model, state, polished, value)
         if linearized > bound:
             bound, potentials = linearized, polished
-    if bound > value + _noise(model, state, potentials, value):
+    noise = _noise(model, state, potentials, value)
+    if bound > value + noise or not _below(model, state, noise):
         return Certificate(value, -np.inf, np.inf, potentials, contradiction=True)
     if not model.J.convex:
         return Certificate(value, -np.inf, relative_gap(model, value, bound), potentials)
@@ -79,6 +80,14 @@ def relative_gap(model: Model, value: float, bound: float) -> float:
     if scale == 0.0:
         return 0.0 if value <= bound else np.inf
     return max(value - bound, 0.0) / scale
+
+
+def _below(model: Model, state: State, noise: float) -> bool:
+    """Whether the tangent of a J declared convex is below J at least at the independent coupling."""
+    if not model.J.convex:
+        return True
+    there, tangent = model.independent, state.tangent
+    return model.pair(tangent.gradient, there) - tangent.offset <= there.penalty + noise + ROUNDING * there.penalty
 
 
 def _noise(model: Model, state: State, potentials: tuple[Double, Double], value: float) -> float:

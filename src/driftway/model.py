@@ -92,9 +92,14 @@ class Model:
     def check(self) -> None:
         """Raises if cost/ε overflows, or J or ∇J at the independent coupling is not finite or of the wrong shape."""
         _ = self.spread
+        self.tangent(self.independent)
+
+    @cached_property
+    def independent(self) -> Point:
+        """The coupling a ⊗ b, which knows nothing of the cost."""
         f, g = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (self.a, self.b / self.problem.mass))
         plan = self.plan(0.0 * self.cost, np.where(self.a > 0, f, -np.inf), np.where(self.b > 0, g, -np.inf))
-        self.tangent(self.evaluate(plan))
+        return self.evaluate(plan)
 
     @cached_property
     def spread(self) -> float:
