@@ -99,12 +99,12 @@ def balance(
     earlier call left it; `None` turns it off.
     """
     # Only f ⊕ g matters: with ⟨g, b⟩ = 0 neither is large without need.
-    level = _dot(g, b) / b.sum()
+    level = dot(g, b) / b.sum()
     f, g = np.where(a > 0, f + level, -np.inf), np.where(b > 0, g - level, -np.inf)
     n_iter, best, idle = 0, math.inf, 0
     while True:
         if (kernel := engine.stored(log, f, g)) is not None:
-            scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, dual=_dot(f, a) + _dot(g, b))
+            scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, dual=dot(f, a) + dot(g, b))
             n_iter, relaxation, reached = n_iter + scaled.n_iter, scaled.relaxation, scaled.scaling
             if reached is not None:
                 f, g = f + reached.log_u, g + reached.log_v
@@ -122,7 +122,7 @@ def balance(
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
             g = np.where(b > 0, _log(b) - engine.log_columns(log, f), -np.inf)
             continue
-        relaxation = relaxation and relaxation.update(error, _dot(f, a) + _dot(g, b))
+        relaxation = relaxation and relaxation.update(error, dot(f, a) + dot(g, b))
         g = g + _omega(relaxation) * _log_quotient(b, sums.columns)
 
 
@@ -194,6 +194,6 @@ def _log(weights: Double) -> Double:
         return np.log(weights)
 
 
-def _dot(potential: Double, weights: Double) -> float:
-    """⟨potential, weights⟩ with −∞·0 = 0."""
+def dot(potential: Double, weights: Double) -> float:
+    """⟨potential, weights⟩ where a potential may be infinite or undefined on zero weight."""
     return float(np.dot(np.where(weights > 0, potential, 0.0), weights))

@@ -158,7 +158,7 @@ class Threads:
 
     """
 
-    def __init__(self, workers: int | None = None, block_entries: int = 2**15, memory: int = 64 * 2**20) -> None:
+    def __init__(self, workers: int | None = None, block_entries: int = 2**16, memory: int = 64 * 2**20) -> None:
         self.workers = positive_integer("workers", available_cores() if workers is None else workers)
         self.block_entries = positive_integer("block_entries", block_entries)
         self.memory = positive_integer("memory", memory, minimum=0)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from driftway.balancing import balance
+from driftway.balancing import balance, dot
 from driftway.engine import Engine
 from driftway.matrices import Dense, Factored, LogOf, Matrix
 from driftway.plan import Plan
@@ -96,10 +96,18 @@ class Model:
 
     @cached_property
     def independent(self) -> Point:
-        """The coupling a ⊗ b, which knows nothing of the cost."""
-        f, g = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (self.a, self.b / self.problem.mass))
-        plan = self.plan(0.0 * self.cost, np.where(self.a > 0, f, -np.inf), np.where(self.b > 0, g, -np.inf))
-        return self.evaluate(plan)
+        """The coupling a ⊗ b, at which J is known without a look at the cost; its objective is left out."""
+        a, b, J = self.a, self.b / self.problem.mass, self.J
+        if isinstance(self.cost, Factored):
+            right, left = np.multiply.outer(a, b @ self.cost.R), np.multiply.outer(b, a @ self.cost.L)
+            assert isinstance(J, MomentRegularizer)
+            with np.errstate(divide="ignore"):
+                plan, penalty = self.plan(0.0 * self.cost, np.log(a), np.log(b)), checked_phi(J, right, left)
+        else:
+            gamma, right, left = np.multiply.outer(a, b), np.empty((a.size, 0)), np.empty((b.size, 0))
+            plan = self.plan(LogOf(gamma), np.zeros_like(a), np.zeros_like(b), gamma)
+            penalty = checked_value(J, gamma)
+        return Point(plan, a, self.b, right, left, penalty, np.nan, 0.0)
 
     @cached_property
     def spread(self) -> float:
@@ -206,11 +214,6 @@ class Model:
         If log = −(C + G)/ε this is at most the minimum over couplings of ⟨γ, C + G⟩ + ε H(γ).
         """
         return self.epsilon * (dot(plan.f, self.a) + dot(plan.g, self.b) - self.problem.mass)
-
-
-def dot(potential: Double, masses: Double) -> float:
-    """⟨potential, masses⟩ where a potential may be infinite or undefined on zero mass."""
-    return float(np.dot(np.where(masses > 0, potential, 0.0), masses))
 
 
 def _check_moments(name: str, basis: object, rows: int) -> None:
