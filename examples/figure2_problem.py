@@ -4,7 +4,7 @@
 18°) by entropic transport; the problem is the next step, to a target rotated by 36°, with the time regulariser
 of weight η_t = 50 in the normalisation that is compatible with the paper's step size.
 
-Run:  python examples/figure2_problem.py [lambda]
+Run:  python examples/figure2_problem.py [lambda ...]
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def figure2_problem(
 
 
 def main() -> None:
-    """Solves it for the λ on the command line and prints the trace."""
-    epsilon = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
-    problem = figure2_problem(epsilon)
-    print(problem)
-    solution = solve(problem)
-    print(solution.trace)
-    print(solution.message)
-    print(f"objective {solution.value:.9f}, at least {solution.lower_bound:.9f}")
+    """Solves it for the λ on the command line, or for both panels of the figure, and prints the traces."""
+    for epsilon in map(float, sys.argv[1:] or ("0.5", "0.01")):
+        problem = figure2_problem(epsilon)
+        print(problem)
+        solution = solve(problem, progress=sys.stderr.isatty())
+        print(solution.trace)
+        print(solution.message)
+        print(f"objective {solution.value:.9f}, at least {solution.lower_bound:.9f}\n")
 
 
 if __name__ == "__main__":
