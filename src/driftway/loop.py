@@ -97,8 +97,9 @@ def _due(model: Model, state: State, certificate: Certificate, n_iter: int, tol:
 def _tighten(model: Model, state: State, certificate: Certificate, accuracy: float, tol: float) -> float:
     """The accuracy of the inner problems: in step with the gap, and tighter where their error dominates it."""
     accuracy = min(accuracy, max(INNER_SHARE * certificate.gap, INNER_SHARE * tol))
-    inflation = relative_gap(model, certificate.value, state.point.objective)
-    if inflation > 0.3 * max(certificate.gap, tol) or (certificate.gap <= tol < state.point.error):
+    values = sorted((certificate.value, state.point.objective))
+    rounding = relative_gap(model, values[1], values[0])  # what rounding onto the marginals changes
+    if rounding > 0.3 * max(certificate.gap, tol) or (certificate.gap <= tol < state.point.error):
         accuracy = min(accuracy, INNER_SHARE * state.point.error)
     return max(accuracy, INNER_LAST)
 

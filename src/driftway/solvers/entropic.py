@@ -64,7 +64,8 @@ class Sinkhorn:
         return self._round(model, f, g, Relaxation() if self.relax else None, accuracy, inner)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        plan = state.point.plan
+        # Nothing but the marginals is wrong with a plan here, so each round has to improve them.
+        plan, accuracy = state.point.plan, min(accuracy, 0.1 * state.point.error)
         return self._round(model, plan.f, plan.g, state.memory, accuracy)
 
     def _round(
