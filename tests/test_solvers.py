@@ -290,3 +290,22 @@ def test_the_figure_2_example_runs_and_descends(monkeypatch: pytest.MonkeyPatch)
     s = solve(figure2_problem(0.5, n=200, m=80))
     assert s.converged
     assert s.trace.objective[-1] <= s.trace.objective[0] + s.trace.marginal_error[0]
+
+
+def test_a_regularizer_not_declared_convex_is_never_contradicted() -> None:
+    """A concave J has its tangents above it, at the rounded plan as everywhere, and that is no error."""
+    d = data(12, 10, seed=1)
+    concave = Custom(lambda g: -5 * (g**2).sum(), lambda g: -10 * g)
+    s = solve(Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.05, regularizer=concave), max_iter=5000)
+    assert s.converged
+    assert s.lower_bound == -np.inf
+
+
+def test_a_linear_regularizer_is_part_of_the_cost() -> None:
+    """Its tangents touch it everywhere, so only their rounding keeps them from lying above it."""
+    d, rng = data(12, 10, seed=2), np.random.default_rng(0)
+    C, M = PointCloudCost(d.X, d.Y).rows(slice(None)), 1e6 * rng.random((12, 10)) ** 8
+    linear = Custom(lambda g: (M * g).sum(), lambda g: M, convex=True)
+    ours = solve(Problem(C, d.a, d.b, epsilon=0.5, regularizer=linear), tol=1e-8)
+    assert ours.converged
+    assert ours.value == pytest.approx(sinkhorn(C + M, d.a, d.b, epsilon=0.5, tol=1e-8).value, rel=1e-7)

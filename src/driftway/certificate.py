@@ -12,7 +12,6 @@ from driftway.model import Model
 
 Double = npt.NDArray[np.float64]
 
-
 # Rounding errors of a bound, in units of the machine's precision times the magnitudes that were added up.
 ROUNDING = 64 * 2.2e-16
 
@@ -49,11 +48,12 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
         linearized -= _noise(model, state, polished, value)
         if linearized > bound:
             bound, potentials = linearized, polished
+    if not model.J.convex:  # the bound may lie on either side of the value
+        distance = relative_gap(model, value, value - abs(value - bound))
+        return Certificate(value, -np.inf, distance, potentials)
     noise = _noise(model, state, potentials, value)
     if bound > value + noise or not _below(model, state, noise):
         return Certificate(value, -np.inf, np.inf, potentials, contradiction=True)
-    if not model.J.convex:
-        return Certificate(value, -np.inf, relative_gap(model, value, bound), potentials)
     bound = min(max(bound, best_bound), value)
     return Certificate(value, bound, relative_gap(model, value, bound), potentials)
 
@@ -84,10 +84,9 @@ def relative_gap(model: Model, value: float, bound: float) -> float:
 
 def _below(model: Model, state: State, noise: float) -> bool:
     """Whether the tangent of a J declared convex is below J at least at the independent coupling."""
-    if not model.J.convex:
-        return True
     there, tangent = model.independent, state.tangent
-    return model.pair(tangent.gradient, there) - tangent.offset <= there.penalty + noise + ROUNDING * there.penalty
+    noise += ROUNDING * (abs(there.penalty) + model.magnitude(tangent.gradient, there))
+    return model.pair(tangent.gradient, there) - tangent.offset <= there.penalty + noise
 
 
 def _noise(model: Model, state: State, potentials: tuple[Double, Double], value: float) -> float:

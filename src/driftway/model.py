@@ -183,7 +183,7 @@ class Model:
         else:
             gradient = Dense(checked_gradient(J, point.plan.array()))
         slope = self.pair(gradient, point)
-        return Tangent(gradient, slope, slope - point.penalty, self._magnitude(gradient, point))
+        return Tangent(gradient, slope, slope - point.penalty, self.magnitude(gradient, point))
 
     def pair(self, matrix: Matrix, point: Point) -> float:
         """⟨matrix, γ⟩."""
@@ -194,7 +194,8 @@ class Model:
             transport = matrix.scale * point.plan.sweep(inner=self.cost).inner
         return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
 
-    def _magnitude(self, gradient: Matrix, point: Point) -> float:
+    def magnitude(self, gradient: Matrix, point: Point) -> float:
+        """The absolute values that ⟨gradient, γ⟩ adds up, to which its rounding error is relative."""
         if isinstance(gradient, Factored):
             terms = ((gradient.P, point.right), (gradient.Q, point.left))
             return float(sum(np.vdot(np.abs(first), np.abs(second)) for first, second in terms))

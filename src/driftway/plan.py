@@ -226,5 +226,5 @@ def _magnitude(potential: Double) -> float:
 
 
 def _difference(new: Double, old: Double) -> Double:
-    """New − old; zero where old is −∞, whose row or column is zero already."""
+    """new − old; zero where old is −∞, whose row or column is zero already."""
     return np.subtract(new, old, out=np.zeros_like(new), where=np.isfinite(old))

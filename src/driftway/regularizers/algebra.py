@@ -29,7 +29,7 @@ def add(first: Regularizer, second: Regularizer) -> Regularizer:
 
 
 def scale(term: Regularizer, factor: object) -> Regularizer:
-    """Factor · term for a factor ≥ 0, in moment form if the term has one."""
+    """factor · term for a factor ≥ 0, in moment form if the term has one."""
     number = real_number("the factor of a regularizer", factor, minimum=0.0)
     return MomentMultiple(term, number) if isinstance(term, MomentRegularizer) else Multiple(term, number)
 

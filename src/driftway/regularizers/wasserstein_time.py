@@ -133,12 +133,12 @@ class WassersteinTime(MomentRegularizer):
             inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
             mapped = inverse * right
             there = _transport(mapped, self.a, self.previous, self.previous_masses, self.blur, self._warm[0])
-            self._warm = (there.g, None)
-            value, gradient = there.value, there.gradient
+            value, gradient, own_g = there.value, there.gradient, None
             if self.debias:
                 own = _transport(mapped, self.a, mapped, self.a, self.blur, self._warm[1])
                 value, gradient = value - 0.5 * own.value - self._constant, gradient - own.gradient
-                self._warm = (there.g, own.g)
+                own_g = own.g
+            self._warm = (there.g, own_g)
             self._last = (right.copy(), _Transport(value, inverse * gradient, there.g))
         return self._last[1]
 
