@@ -1,8 +1,9 @@
 # Every target creates .venv and installs what it needs on its own.
 PYTHON ?= python3
 BIN := .venv/bin
+BENCH := .venv-bench/bin
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all bench lint clean
 
 demo: .venv/demo
 	$(BIN)/python examples/figure2_problem.py
@@ -13,6 +14,10 @@ test: lint
 test-all: lint
 	$(BIN)/pytest
 
+# For a check within minutes that leaves the results alone: make bench ARGS=--quick
+bench: .venv-bench/ready
+	$(BENCH)/python -m benchmarks $(ARGS)
+
 lint: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -22,12 +27,22 @@ lint: .venv/test
 	$(PYTHON) -m venv .venv
 
 .venv/demo: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[progress]"
+	$(BIN)/python -m pip install --quiet --editable ".[fast,progress]"
 	touch $@
 
 .venv/test: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
+.venv-bench/bin/python:
+	$(PYTHON) -m venv .venv-bench
+
+# torch comes first, so that no other version is pulled in; regot is welcome but has no builds for every platform.
+.venv-bench/ready: pyproject.toml | .venv-bench/bin/python
+	$(BENCH)/python -m pip install --quiet "torch==2.13.0"
+	$(BENCH)/python -m pip install --quiet --editable ".[bench]"
+	-$(BENCH)/python -m pip install --quiet regot
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .mypy_cache .pytest_cache .ruff_cache

@@ -17,8 +17,9 @@ LAYERS = [
     ["validation"],
     ["costs"],
     ["matrices"],
+    ["compiled", "group_kernels"],
     ["engine"],
-    ["plan", "newton", "exact"],
+    ["plan", "newton", "quasi_newton", "exact"],
     ["balancing"],
     ["regularizers"],
     ["problem"],
@@ -26,7 +27,7 @@ LAYERS = [
     ["solution", "iteration"],
     ["certificate", "progress"],
     ["solvers"],
-    ["loop"],
+    ["loop", "choice"],
     ["solve"],
     ["__init__"],
 ]
@@ -71,7 +72,9 @@ def test_importing_loads_no_optional_dependency() -> None:
     import subprocess
     import sys
 
-    code = "import sys, driftway; print([m for m in ('torch', 'jax', 'ot', 'tqdm', 'cvxpy') if m in sys.modules])"
+    code = (
+        "import sys, driftway; print([m for m in ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba') if m in sys.modules])"
+    )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway import PointCloudCost, Problem, Threads, TimeSmoothness, solve
+from driftway import ForwardBackward, PointCloudCost, Problem, Threads, TimeSmoothness, solve
 
 
 def peak_of_solve(n: int, m: int) -> int:
@@ -18,7 +18,7 @@ def peak_of_solve(n: int, m: int) -> int:
     p = Problem(PointCloudCost(X, Y), epsilon=0.5, regularizer=TimeSmoothness(Y, X, 5.0))
     tracemalloc.start()
     with pytest.warns(ConvergenceWarning):
-        s = solve(p, tol=1e-9, max_iter=2, engine=Threads(memory=2**20))
+        s = solve(p, ForwardBackward(), tol=1e-9, max_iter=2, engine=Threads(memory=2**20))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.isfinite(s.value)

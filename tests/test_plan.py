@@ -56,7 +56,9 @@ def smooth() -> TimeSmoothness:
 
 # How a plan comes to be held → its solve, for masses a and b and a cost.
 SOLVES: dict[str, Callable[[Any, Any, Any], Solution]] = {
-    "dense": lambda cost, a, b: solve(Problem(cost, a, b, epsilon=EPSILON, regularizer=GroupLasso(LABELS)), tol=TOL),
+    "dense": lambda cost, a, b: solve(
+        Problem(cost, a, b, epsilon=EPSILON, regularizer=GroupLasso(LABELS)), ForwardBackward(), tol=TOL
+    ),
     "given-start": lambda cost, a, b: solve(
         Problem(cost, a, b, epsilon=EPSILON, regularizer=smooth()), tol=TOL, init=np.ones((N, M))
     ),
@@ -70,7 +72,7 @@ SOLVES: dict[str, Callable[[Any, Any, Any], Solution]] = {
     for kind, run in {
         "entropic": lambda cost, a, b, engine=engine: sinkhorn(cost, a, b, epsilon=EPSILON, tol=TOL, engine=engine),
         "factored": lambda cost, a, b, engine=engine: solve(
-            Problem(cost, a, b, epsilon=EPSILON, regularizer=smooth()), tol=TOL, engine=engine
+            Problem(cost, a, b, epsilon=EPSILON, regularizer=smooth()), ForwardBackward(), tol=TOL, engine=engine
         ),
     }.items()
 }

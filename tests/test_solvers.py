@@ -186,7 +186,7 @@ class TestTheLoop:
     def test_not_converging_warns_once_with_what_was_not_reached(self) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            s = solve(problem(self.d, "time-sum", 0.01), max_iter=2)
+            s = solve(problem(self.d, "time-sum", 0.01), ForwardBackward(), max_iter=2)
         assert not s.converged
         assert [w.category for w in caught] == [ConvergenceWarning]
         assert f"gap {s.gap:.1e}" in str(caught[0].message)
@@ -200,7 +200,7 @@ class TestTheLoop:
             return len(seen) == 3
 
         with pytest.warns(ConvergenceWarning, match="stopped by the callback"):
-            s = solve(problem(self.d, "time-sum", 0.01), callback=stop_at_three)
+            s = solve(problem(self.d, "time-sum", 0.01), ForwardBackward(), callback=stop_at_three)
         assert s.n_iter == 2
         assert [iteration for iteration, _ in seen] == list(s.trace)
         assert seen[-1][1] is s.plan
@@ -253,7 +253,7 @@ def test_auto_steps_descend_steadily_where_the_condition_number_is_huge() -> Non
     values, gaps = [], []
     for max_iter in (10, 50, 100, 200):
         with pytest.warns(ConvergenceWarning, match="gap"):
-            s = solve(p, max_iter=max_iter)
+            s = solve(p, ForwardBackward(), max_iter=max_iter)
         assert s.lower_bound <= s.value
         assert s.marginal_error <= 1e-3
         values.append(s.value)
@@ -265,8 +265,10 @@ def test_auto_steps_descend_steadily_where_the_condition_number_is_huge() -> Non
 def test_the_default_solver_follows_from_the_problem() -> None:
     d = data(6, 5, seed=0)
     assert "Sinkhorn" in solve(problem(d, "none", 0.1)).message
-    assert "ForwardBackward, factored" in solve(problem(d, "time-mean", 0.1)).message
-    assert "ForwardBackward, dense" in solve(problem(d, "lasso", 0.1)).message
+    assert "DualAscent, factored" in solve(problem(d, "time-mean", 0.1)).message
+    assert "ForwardBackward, factored" in solve(problem(d, "laplacian-source", 0.1)).message
+    dense = solve(problem(d, "lasso", 0.1)).message, solve(problem(d, "lasso+time", 0.1)).message
+    assert all("DualNewton, dense" in message or "ForwardBackward, dense" in message for message in dense)
     assert (
         solve(problem(d, "none", 0.1), Sinkhorn()).value
         == sinkhorn(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.1).value

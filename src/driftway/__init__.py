@@ -15,13 +15,15 @@ from driftway.regularizers import (
 )
 from driftway.solution import Solution
 from driftway.solve import sinkhorn, solve
-from driftway.solvers import ConditionalGradient, ForwardBackward, FrankWolfe, Sinkhorn
+from driftway.solvers import ConditionalGradient, DualAscent, DualNewton, ForwardBackward, FrankWolfe, Sinkhorn
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ConditionalGradient",
     "Custom",
+    "DualAscent",
+    "DualNewton",
     "ForwardBackward",
     "FrankWolfe",
     "GroupLasso",

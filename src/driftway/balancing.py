@@ -18,16 +18,25 @@ import numpy.typing as npt
 from driftway.engine import SAFE, Engine, Request, StoredKernel
 from driftway.matrices import Matrix
 from driftway.newton import Scaling, newton
+from driftway.quasi_newton import Ascent
 
 Double = npt.NDArray[np.float64]
 
-# |log u| and |log v| stay below this. Entries lost to underflow in K are then below exp(−745 + 2·ABSORB)
-# relative to what counts, far beneath rounding.
-ABSORB = 100.0
+# |log u| and |log v| stay below this, in float64 and in float32. Entries lost to underflow in K are then below
+# exp(−745 + 200) or exp(−87 + 40) relative to what counts, far beneath rounding.
+REACH = (100.0, 20.0)
+# Entries from which float32 saves more than it costs to think of it.
+LARGE = 2**15
+# Kernels are held in float32 for tolerances from here on: their rounding moves the marginals by less.
+SINGLE = 1e-7
+# Iterations before a kernel is worth its memory: a warm start often needs no more.
+FIRST_SWEEPS = 3
 # Iterations over which a rate of contraction is observed.
 WINDOW = 8
 # How often Sinkhorn on a stored kernel is asked whether it will be done soon, and the largest system for Newton.
 PATIENCE, NEWTON_SIZE = 16, 3000
+# What quasi-Newton ascent takes to learn the Hessian, in iterations: no use for less.
+ASCENT_COST = 40.0
 # An error this small that several rounds of Newton's method did not reduce is the limit of floating point.
 NEARLY, IDLE = 1e-9, 5
 
@@ -42,6 +51,7 @@ class Balanced:
     n_iter: int
     values: Double | None
     relaxation: Relaxation | None
+    columns: Double
 
 
 @dataclass(frozen=True)
@@ -101,29 +111,45 @@ def balance(
     # Only f ⊕ g matters: with ⟨g, b⟩ = 0 neither is large without need.
     level = dot(g, b) / b.sum()
     f, g = np.where(a > 0, f + level, -np.inf), np.where(b > 0, g - level, -np.inf)
-    n_iter, best, idle = 0, math.inf, 0
+    rough = a.size * b.size >= LARGE and _float32_holds(a, b)
+    single = bool(rough and tol >= SINGLE)
+    n_iter, best, idle, kernel = 0, math.inf, 0, None
     while True:
-        if (kernel := engine.stored(log, f, g)) is not None:
-            scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, dual=dot(f, a) + dot(g, b))
-            n_iter, relaxation, reached = n_iter + scaled.n_iter, scaled.relaxation, scaled.scaling
-            if reached is not None:
-                f, g = f + reached.log_u, g + reached.log_v
-                if reached.error <= tol or n_iter >= max_iter:
-                    values = kernel.scaled(reached.u, reached.v)
-                    return Balanced(f, g, reached.error, n_iter, values, relaxation)
-        # In the sweep form any start is safe: it brings a kernel into range, or does without.
-        sums = engine.sweep(Request(log, f, g, row_mass=a))
-        f, n_iter = sums.f, n_iter + 1
+        # The sweep form: any start is safe in it. It begins in float32 and ends in float64.
+        rough = rough and n_iter + 1 < max_iter
+        sums = engine.sweep(Request(log, f, g, row_mass=a, single=rough))
+        moved, f, n_iter = _distance(sums.f, f), sums.f, n_iter + 1
         error = _error(sums.columns, b)
+        if rough and error <= max(tol, 100.0 * _single_noise(f, g)):
+            rough = False
+            continue
         best, idle = (error, 0) if error < 0.9 * best else (best, idle + 1)
         rounded = error < NEARLY and idle > IDLE and kernel is not None
         if error <= tol or n_iter >= max_iter or rounded:
-            return Balanced(f, g, error, n_iter, None, relaxation)
+            return Balanced(f, g, error, n_iter, None, relaxation, sums.columns)
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
             g = np.where(b > 0, _log(b) - engine.log_columns(log, f), -np.inf)
             continue
         relaxation = relaxation and relaxation.update(error, dot(f, a) + dot(g, b))
-        g = g + _omega(relaxation) * _log_quotient(b, sums.columns)
+        step = _omega(relaxation) * _log_quotient(b, sums.columns)
+        g = g + step
+        # The scaling form: once the kernel is nearly balanced, and if it will be used for a while.
+        if n_iter < FIRST_SWEEPS or moved + np.abs(step).max() > REACH[single]:
+            continue
+        if (kernel := engine.stored(log, f, g, single=single)) is None:
+            continue
+        rough = False
+        scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, REACH[single], dual=dot(f, a) + dot(g, b))
+        n_iter, relaxation, reached = n_iter + scaled.n_iter, scaled.relaxation, scaled.scaling
+        if reached is not None:
+            f, g = f + reached.log_u, g + reached.log_v
+            done = reached.error <= tol or n_iter >= max_iter
+            # Out of range, entries that underflowed in K may count: only a sweep can tell.
+            if done and kernel.exact and reached.reach <= REACH[single]:
+                values = kernel.scaled(reached.u, reached.v)
+                return Balanced(f, g, reached.error, n_iter, values, relaxation, reached.columns)
+            # The next sweep makes the rows exact in float64; if that does not suffice, float32 never will.
+            single = single and not done
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,30 +162,59 @@ class _Scaled:
 
 
 def _scale(
-    kernel: StoredKernel, a: Double, b: Double, tol: float, max_iter: int, relaxation: Relaxation | None, dual: float
+    kernel: StoredKernel,
+    a: Double,
+    b: Double,
+    tol: float,
+    max_iter: int,
+    relaxation: Relaxation | None,
+    limit: float,
+    dual: float,
 ) -> _Scaled:
     """Sinkhorn's iteration  u = a / Kv,  v = b / Kᵀu  on a stored kernel, while the scalings are in range.
 
-    Where it would take long, Newton's method takes over.
+    Where it would take long, quasi-Newton ascent takes over, and Newton's method where that would too.
     """
     here = Scaling.of(kernel, a, b, np.zeros_like(b))
-    if here is None or here.reach > ABSORB:
+    if here is None or here.reach > limit:
         return _Scaled(None, 0, relaxation)
     earlier = here
     for n_iter in range(1, max_iter):
         if here.error <= tol:
             return _Scaled(here, n_iter, relaxation)
         if n_iter % PATIENCE == 0:
-            if _remaining(earlier.error, here.error, tol) > _newton_cost(kernel.shape):
-                here, steps = newton(kernel, a, b, here, tol=tol, max_iter=max_iter - n_iter, reach=ABSORB)
-                return _Scaled(here, n_iter + steps, relaxation)
+            if _remaining(earlier.error, here.error, tol) > ASCENT_COST:
+                here, more = _ascend(kernel, here, tol, max_iter - n_iter, limit)
+                return _Scaled(here, n_iter + more, relaxation)
             earlier = here
         relaxation = relaxation and relaxation.update(here.error, dual + here.dual)
         there = Scaling.of(kernel, a, b, here.log_v + _omega(relaxation) * _log_quotient(b, here.columns))
-        if there is None or there.reach > ABSORB:
+        if there is None or there.reach > limit:
             return _Scaled(here, n_iter, relaxation)
         here = there
     return _Scaled(here, max_iter, relaxation)
+
+
+def _ascend(kernel: StoredKernel, here: Scaling, tol: float, max_iter: int, limit: float) -> tuple[Scaling, int]:
+    """Quasi-Newton ascent on the dual, and Newton's method where that would take long as well."""
+    a, b, ascent, spent = here.a, here.b, Ascent(), 0
+
+    def done(place: Scaling) -> bool:
+        return place.error <= tol or place.reach > limit
+
+    while spent < max_iter and not done(here):
+        earlier = here
+        count = min(PATIENCE, max_iter - spent)
+        here, count, stuck = ascent.run(here, lambda x: Scaling.of(kernel, a, b, x), done, count)
+        spent += count
+        if done(here):
+            break
+        if stuck or _remaining(earlier.error, here.error, tol) > _newton_cost(kernel.shape):
+            if min(kernel.shape) > NEWTON_SIZE and stuck:
+                break
+            here, steps = newton(kernel, a, b, here, tol=tol, max_iter=max_iter - spent, reach=limit)
+            return here, spent + steps
+    return here, spent
 
 
 def _remaining(earlier: float, now: float, tol: float) -> float:
@@ -181,6 +236,22 @@ def _omega(relaxation: Relaxation | None) -> float:
 
 def _error(columns: Double, b: Double) -> float:
     return float(np.abs(columns - b).sum() / b.sum())
+
+
+def _float32_holds(a: Double, b: Double) -> bool:
+    """Whether all masses are far from the limits of float32."""
+    return all(mass[mass > 0].min() > 1e-25 and mass.max() < 1e25 for mass in (a, b))
+
+
+def _single_noise(f: Double, g: Double) -> float:
+    """The relative error of an entry whose logarithm is summed in float32, as far as the potentials tell."""
+    return 6e-8 * (1.0 + sum(float(np.abs(p[np.isfinite(p)]).max(initial=0.0)) for p in (f, g)))
+
+
+def _distance(new: Double, old: Double) -> float:
+    """The largest change of a finite potential."""
+    finite = np.isfinite(new) & np.isfinite(old)
+    return float(np.abs(new[finite] - old[finite]).max(initial=0.0))
 
 
 def _log_quotient(target: Double, actual: Double) -> Double:

@@ -39,11 +39,11 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
     at the plan; either is lowered by what rounding may have added. Without convexity that value bounds nothing,
     but its distance from the objective still vanishes exactly at stationary points.
     """
-    value = model.evaluate(state.point.plan.round()).objective
+    value = model.rounded(state.point, 0.01 * tol * max(abs(state.point.objective), model.epsilon * model.problem.mass))
     bound, potentials = -np.inf, state.potentials
     if state.bound is not None:
         bound = max(state.bound - _noise(model, state, potentials, value), best_bound)
-    if relative_gap(model, value, bound) > tol and model.epsilon > 0:
+    if relative_gap(model, value, bound) > tol and model.epsilon > 0 and (state.polish or state.bound is None):
         linearized, polished = linearized_bound(model, state)
         linearized -= _noise(model, state, polished, value)
         if linearized > bound:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,6 +27,14 @@ class Bilinear(NamedTuple):
     left: Double
     right: Double
     rounding: float
+
+
+class Cloud(NamedTuple):
+    """Two point clouds at Euclidean distances, squared or not: x (n×d) and the transposed y (d×m)."""
+
+    x: Double
+    y: Double
+    euclidean: bool
 
 
 @runtime_checkable
@@ -52,7 +61,7 @@ class MatrixCost:
     bilinear = None
 
     def __init__(self, values: npt.ArrayLike) -> None:
-        self.values = finite_array("cost", values, ndim=2)
+        self.values = np.ascontiguousarray(finite_array("cost", values, ndim=2))
 
     def __repr__(self) -> str:
         return f"MatrixCost(shape={self.shape})"
@@ -112,7 +121,7 @@ class PointCloudCost:
     def __repr__(self) -> str:
         return f"PointCloudCost(shape={self.shape}, features={self.X.shape[1]}, metric={self.metric!r})"
 
-    @property
+    @cached_property
     def bilinear(self) -> Bilinear | None:
         """‖x − y‖² = ‖x‖² ⊕ ‖y‖² − 2 x yᵀ; `None` for any other metric."""
         if not isinstance(self.metric, str) or self.metric != "sqeuclidean":
@@ -120,6 +129,14 @@ class PointCloudCost:
         rows, columns = (self._x**2).sum(axis=1), (self._y**2).sum(axis=1)
         rounding = 1e-15 * float(rows.max() + columns.max())
         return Bilinear(rows, columns, -2.0 * self._x, self._y, rounding)
+
+    @cached_property
+    def cloud(self) -> Cloud | None:
+        """The points, centred, if the metric is (squared) Euclidean."""
+        if not isinstance(self.metric, str) or self.metric not in ("euclidean", "sqeuclidean"):
+            return None
+        y = np.ascontiguousarray(self._y.T, dtype=np.float64)
+        return Cloud(np.ascontiguousarray(self._x, dtype=np.float64), y, self.metric == "euclidean")
 
     def rows(self, block: slice) -> Array:
         return self._block(block)

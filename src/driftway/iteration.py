@@ -39,6 +39,7 @@ class State:
     step : the step size that led here
     inner : inner iterations spent on this step
     memory : what else the solver wants to find again
+    polish : whether a certificate should look for a better bound where this one does not suffice
 
     """
 
@@ -49,11 +50,15 @@ class State:
     step: float
     inner: int
     memory: Any = None
+    polish: bool = True
 
 
 @runtime_checkable
 class Solver(Protocol):
-    """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls."""
+    """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls.
+
+    One that has `direct = True` goes all the way in a step and is asked for the final accuracy at once.
+    """
 
     def check(self, problem: Problem) -> None:
         """Raises `ValueError` if the problem does not fit this solver."""

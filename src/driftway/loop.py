@@ -38,8 +38,8 @@ def iterate(
 ) -> Solution:
     """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop."""
     began = perf_counter()
-    trace, n_iter = Trace(), 0
-    accuracy = max(INNER_FIRST, INNER_SHARE * tol)
+    trace, n_iter, stuck = Trace(), 0, False
+    accuracy = max(INNER_SHARE * tol, INNER_LAST if getattr(solver, "direct", False) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol) as bar:
         state = solver.start(model, start, accuracy)
@@ -57,10 +57,15 @@ def iterate(
                 break
             state = solver.advance(model, state, accuracy)
             n_iter += 1
+            if getattr(solver, "direct", False) and state.inner == 0:  # it can do no more
+                max_iter = n_iter
+                stuck = True
     if certified_at != n_iter:
         certificate = certify(model, state, certificate.lower_bound, tol)
         converged = _within(state, certificate, tol)
     reason = "stopped by the callback" if stopped else f"max_iter={max_iter} reached"
+    if stuck:
+        reason = "rounding allows no further progress"
     if certificate.contradiction:
         reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"
     message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)

@@ -10,14 +10,35 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from driftway.costs import Cost
+from driftway.costs import Cost, MatrixCost, PointCloudCost
+from driftway.validation import Array
 
 Double = npt.NDArray[np.float64]
+
+# Up to this many features and terms, forming a row entry by entry is faster than a matrix product.
+FEW = 16
+
+
+class Terms(NamedTuple):
+    """A matrix spelled out for compiled code:  rows ⊕ columns + scale·(base or ‖x − y‖^(1 or 2)) + A B.
+
+    What a matrix does not have is empty: `base` has no rows, x and y no features, A and B no terms.
+    """
+
+    rows: Double
+    columns: Double
+    base: Double
+    x: Double
+    y: Double
+    euclidean: bool
+    scale: float
+    A: Double
+    B: Double
 
 
 class Matrix(ABC):
@@ -30,6 +51,13 @@ class Matrix(ABC):
     @abstractmethod
     def rows(self, block: slice) -> Double:
         """A fresh array of the rows of `block`."""
+
+    def terms(self, *, bilinear: bool = True) -> Terms | None:
+        """The matrix spelled out, or `None` if it is better had by blocks of rows.
+
+        `bilinear` allows squared distances to be expanded into a product, which is faster and loses digits.
+        """
+        return None
 
     @abstractmethod
     def combined(self, own: float, other: Self, theirs: float) -> Self:
@@ -69,6 +97,9 @@ class Dense(Matrix):
 
     def rows(self, block: slice) -> Double:
         return self.values[block].copy()
+
+    def terms(self, *, bilinear: bool = True) -> Terms | None:
+        return _spelled(self.shape, base=self.values) if _plain(self.values) else None
 
     def combined(self, own: float, other: Dense, theirs: float) -> Dense:
         result = self.values * own if own != 1.0 else self.values.copy()
@@ -141,18 +172,37 @@ class Factored(Matrix):
             values += left[block] @ right
         return values
 
+    def terms(self, *, bilinear: bool = True) -> Terms | None:
+        left, right, over_rows, over_columns = self._product
+        if bilinear and over_rows is not None and over_columns is not None and left.shape[1] <= FEW:
+            return _spelled(self.shape, rows=over_rows, columns=over_columns, A=left, B=right)
+        A, B = (left, right) if over_rows is None else self._moments
+        if A.shape[1] > FEW:
+            return None
+        if self.scale == 0.0:
+            return _spelled(self.shape, A=A, B=B)
+        cost = self.cost
+        if isinstance(cost, PointCloudCost) and cost.cloud is not None and cost.cloud.x.shape[1] <= FEW:
+            return _spelled(self.shape, *cost.cloud, scale=self.scale, A=A, B=B)
+        if isinstance(cost, MatrixCost) and _plain(cost.values):
+            return _spelled(self.shape, base=cost.values, scale=self.scale, A=A, B=B)
+        return None
+
+    @property
+    def _moments(self) -> tuple[Double, Double]:
+        """P Rᵀ + L Qᵀ as one product."""
+        return np.hstack([self.P, self.L]), np.ascontiguousarray(np.hstack([self.R, self.Q]).T)
+
     @cached_property
     def _product(self) -> tuple[Double, Double, Double | None, Double | None]:
         """All that is a matrix product, as one product; a bilinear cost is absorbed into it."""
-        left, right = [self.P, self.L], [self.R, self.Q]
         bilinear = self.cost.bilinear
         # A logarithm must be right to far better than the plan is wanted.
         if bilinear is None or self.scale == 0.0 or abs(self.scale) * bilinear.rounding > 1e-11:
-            return np.hstack(left), np.ascontiguousarray(np.hstack(right).T), None, None
-        left.append(self.scale * bilinear.left)
-        right.append(bilinear.right)
-        product = np.hstack(left), np.ascontiguousarray(np.hstack(right).T)
-        return *product, self.scale * bilinear.rows, self.scale * bilinear.columns
+            return *self._moments, None, None
+        left = np.hstack([self.P, self.L, self.scale * bilinear.left])
+        right = np.ascontiguousarray(np.hstack([self.R, self.Q, bilinear.right]).T)
+        return left, right, self.scale * bilinear.rows, self.scale * bilinear.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,3 +225,36 @@ class LogOf(Matrix):
 
     def __mul__(self, factor: float) -> LogOf:
         raise TypeError("logarithms of mixtures are not scaled")
+
+
+def _plain(values: Array) -> TypeGuard[Double]:
+    """Whether compiled code takes the array as it is, without another version of itself."""
+    return bool(values.dtype == np.float64 and values.flags.c_contiguous and values.flags.writeable)
+
+
+def _spelled(
+    shape: tuple[int, int],
+    x: Double | None = None,
+    y: Double | None = None,
+    euclidean: bool = True,
+    *,
+    rows: Double | None = None,
+    columns: Double | None = None,
+    base: Double | None = None,
+    scale: float = 1.0,
+    A: Double | None = None,
+    B: Double | None = None,
+) -> Terms:
+    """Terms with what is missing left empty."""
+    n, m = shape
+    return Terms(
+        np.zeros(n) if rows is None else rows,
+        np.zeros(m) if columns is None else columns,
+        np.empty((0, m)) if base is None else base,
+        np.empty((n, 0)) if x is None else x,
+        np.empty((0, m)) if y is None else y,
+        euclidean,
+        scale,
+        np.empty((n, 0)) if A is None else A,
+        np.empty((0, m)) if B is None else B,
+    )

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.balancing import balance, dot
-from driftway.engine import Engine
+from driftway.engine import Engine, Request, Sweep
 from driftway.matrices import Dense, Factored, LogOf, Matrix
-from driftway.plan import Plan
+from driftway.plan import EXACT, Plan
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import (
     MomentRegularizer,
@@ -135,28 +135,68 @@ class Model:
         −⟨γ, log⟩ + H(γ). In the paper's words it is sinkhorn(−s·log, s) for any s > 0.
         """
         solved = balance(log, self.a, self.b, f, g, tol=tol, max_iter=max_iter, engine=self.engine)
-        return self.plan(log, solved.f, solved.g, solved.values), solved.n_iter
+        values = solved.values
+        if values is None and not isinstance(log, Factored):  # J wants it as an array
+            values = self.engine.exponential(log, solved.f, solved.g)
+        return self.plan(log, solved.f, solved.g, values), solved.n_iter
 
-    def evaluate(self, plan: Plan) -> Point:
-        """The objective at a plan, and the sums it is made of."""
-        direct = plan.remainder is not None or isinstance(plan.log, LogOf)
+    def evaluate(self, plan: Plan, columns: Double | None = None) -> Point:
+        """The objective at a plan, and the sums it is made of.
+
+        Its column sums, if its rows are exact and they are known already, save a sweep where no moments are needed.
+        """
+        direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
         # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
         potential = self.cost if direct else self.cost + self.epsilon * plan.log
-        without_cost = isinstance(potential, Factored) and potential.scale == 0.0
-        inner = None if without_cost else potential
+        inner = None if _without_cost(potential) else potential
         J = self.J
         if isinstance(J, MomentRegularizer) and not self._dense:
-            sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
+            known = columns is not None and inner is None and plan.rounding <= EXACT
+            if known and not (J.right_basis.shape[1] or J.left_basis.shape[1]):
+                assert columns is not None
+                sums = Sweep(plan.f, self.a, columns, J.left_basis, J.right_basis)
+            else:
+                sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
             penalty = checked_phi(J, sums.right, sums.left)
         else:
             sums = plan.sweep(inner=inner, entropy=direct)
             penalty = checked_value(J, plan.array())
-        linear = sums.inner
-        if isinstance(potential, Factored) and without_cost:
-            linear = float(np.vdot(potential.P, sums.right) + np.vdot(potential.Q, sums.left))
-        entropy = sums.entropy
-        if not direct:
-            entropy = dot(plan.f, sums.rows) + dot(plan.g, sums.columns) - float(sums.rows.sum())
+        entropy = sums.entropy if direct else _entropy(plan.f, plan.g, sums)
+        return self._point(plan, sums, _linear(potential, sums), entropy, penalty)
+
+    def rounded(self, point: Point, slack: float) -> float:
+        """The objective at the plan rounded onto its exact marginals, an upper bound of the optimum.
+
+        It may be too high by `slack`, if that makes it cheaper.
+        """
+        plan, J = point.plan, self.J
+        off = np.abs(point.rows - self.a).sum()
+        # Column sums of a plan that is not the very same are known to its rounding only.
+        price = dot(np.abs(plan.f), self.a) + dot(np.abs(plan.g), self.b) + self.problem.mass
+        doubt = 10.0 * plan.rounding * self.epsilon * price
+        exact = off <= EXACT * self.problem.mass and plan.remainder is None and plan.values is None and doubt <= slack
+        potential = None if isinstance(plan.log, LogOf) else self.cost + self.epsilon * plan.log
+        if not (exact and isinstance(J, MomentRegularizer) and _without_cost(potential)):
+            return self.evaluate(plan.round(point.rows, point.columns)).objective
+        # The rows being exact, one pass rounds and evaluates: columns are lowered, and each row is completed by
+        # what it lost, spread over the columns that lack mass.
+        lacking = np.maximum(self.b - point.columns, 0.0)
+        total = lacking.sum()
+        g = plan.g + np.log(np.divide(self.b, point.columns, out=np.ones_like(self.b), where=point.columns > self.b))
+        request = Request(
+            plan.log,
+            plan.f,
+            g,
+            row_mass=self.a,
+            right=J.right_basis,
+            left=J.left_basis,
+            remainder=(None, lacking / total if total > 0 else lacking),
+        )
+        sums = self.engine.sweep(request)
+        penalty = checked_phi(J, sums.right, sums.left)
+        return doubt + self._point(plan, sums, _linear(potential, sums), _entropy(plan.f, g, sums), penalty).objective
+
+    def _point(self, plan: Plan, sums: Sweep, linear: float, entropy: float, penalty: float) -> Point:
         objective = linear + self.epsilon * entropy + penalty
         if not np.isfinite(objective):
             raise FloatingPointError(f"the objective overflowed ({objective}); rescale the cost")
@@ -215,6 +255,23 @@ class Model:
         If log = −(C + G)/ε this is at most the minimum over couplings of ⟨γ, C + G⟩ + ε H(γ).
         """
         return self.epsilon * (dot(plan.f, self.a) + dot(plan.g, self.b) - self.problem.mass)
+
+
+def _without_cost(matrix: Matrix | None) -> bool:
+    """Whether ⟨matrix, γ⟩ follows from the moments of γ."""
+    return isinstance(matrix, Factored) and matrix.scale == 0.0
+
+
+def _linear(potential: Matrix | None, sums: Sweep) -> float:
+    """⟨potential, γ⟩."""
+    if isinstance(potential, Factored) and potential.scale == 0.0:
+        return float(np.vdot(potential.P, sums.right) + np.vdot(potential.Q, sums.left))
+    return sums.inner
+
+
+def _entropy(f: Double, g: Double, sums: Sweep) -> float:
+    """H(γ) less ⟨log, γ⟩, for γ = exp(log + f ⊕ g) and a remainder."""
+    return dot(f, sums.rows) + dot(g, sums.columns) - float(sums.rows.sum()) + sums.excess
 
 
 def _check_moments(name: str, basis: object, rows: int) -> None:

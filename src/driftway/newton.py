@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from driftway.engine import StoredKernel, blas_threads
+from driftway.engine import StoredKernel, single_blas
 
 Double = npt.NDArray[np.float64]
 
@@ -29,6 +29,8 @@ LONGEST = 50.0  # the largest change of a log-potential in one step
 class Scaling:
     """log v, and all that follows from it when the rows of diag(u) K diag(v) are exact."""
 
+    a: Double
+    b: Double
     log_u: Double
     log_v: Double
     u: Double
@@ -36,6 +38,26 @@ class Scaling:
     columns: Double
     error: float
     dual: float
+
+    # What quasi-Newton ascent on the dual wants to know.
+    @property
+    def x(self) -> Double:
+        return self.log_v
+
+    @property
+    def value(self) -> float:
+        return self.dual
+
+    @property
+    def magnitude(self) -> float:
+        return float(np.dot(np.abs(self.log_u), self.a) + np.dot(np.abs(self.log_v), self.b) + self.a.sum())
+
+    @property
+    def gradient(self) -> Double:
+        return np.where(self.b > 0, self.b - self.columns, 0.0)
+
+    def precondition(self, direction: Double) -> Double:
+        return direction / np.where(self.b > 0, np.maximum(self.columns, 1e-3 * self.b), 1.0)
 
     @property
     def reach(self) -> float:
@@ -45,15 +67,15 @@ class Scaling:
     @classmethod
     def of(cls, kernel: StoredKernel, a: Double, b: Double, log_v: Double) -> Scaling | None:
         """The scaling at log v, or `None` where it over- or underflows."""
-        v = np.exp(log_v)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            u = np.divide(a, kernel.times(v), out=np.zeros_like(a), where=a > 0)
+            v = np.exp(log_v)
+            u, columns = kernel.scalings(v, a)
             log_u = np.log(u, out=np.zeros_like(a), where=a > 0)
-            columns = v * kernel.transposed_times(u)
+            columns *= v
         if not (np.isfinite(log_u).all() and np.isfinite(columns).all() and (columns[b > 0] > 0).all()):
             return None
         error = float(np.abs(columns - b).sum() / b.sum())
-        return cls(log_u, log_v, u, v, columns, error, float(np.dot(log_u, a) + np.dot(log_v, b)))
+        return cls(a, b, log_u, log_v, u, v, columns, error, float(np.dot(log_u, a) + np.dot(log_v, b)))
 
 
 def newton(
@@ -64,7 +86,7 @@ def newton(
     Stops at column error `tol`, after `max_iter` steps, when no step helps any more, or once a scaling leaves
     the range ±`reach`.
     """
-    with blas_threads(1):  # see StoredKernel
+    with single_blas():  # see StoredKernel
         return _newton(kernel, a, b, here, tol, max_iter, reach)
 
 
@@ -98,7 +120,7 @@ def _try(
         return None
     predicted = normal.predicted(delta, damping)
     # Close to the optimum the rise is lost in rounding, the error is not.
-    lost = predicted < 1e-13 * (np.dot(np.abs(here.log_u), a) + np.dot(np.abs(here.log_v), b) + a.sum())
+    lost = predicted < 1e-13 * here.magnitude
     if there.error < (1.0 if lost else 0.1) * here.error:
         return there, 1.0
     gain = (there.dual - here.dual) / max(predicted, 1e-300)

@@ -14,6 +14,8 @@ from driftway.validation import Array, finite_array, real_array
 
 Double = npt.NDArray[np.float64]
 
+EXACT = 1e-12  # row sums this close to their masses are so but for rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -75,6 +77,11 @@ class Plan:
         return self.dense().astype(self.dtype if dtype is None else dtype)
 
     @property
+    def rounding(self) -> float:
+        """The relative error of an entry that rounding f and g to float64 makes."""
+        return 2.2e-16 * (1.0 + _magnitude(self.f) + _magnitude(self.g))
+
+    @property
     def marginals(self) -> tuple[Array, Array]:
         """The row sums γ1 and the column sums γᵀ1."""
         sums = self.sweep()
@@ -113,17 +120,28 @@ class Plan:
             return Plan(LogOf(self.array()), *plain, a, b, self.engine, self.dtype, None, self.array())
         return replace(self, a=a, b=b)
 
-    def round(self) -> Plan:
-        """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2)."""
+    def round(self, rows: Double | None = None, columns: Double | None = None) -> Plan:
+        """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2).
+
+        The plan's marginals, where they are known already, save the sweep that finds them.
+        """
         if self.remainder is not None:
             return self
+        if rows is None or columns is None:
+            sums = self.sweep()
+            rows, columns = sums.rows, sums.columns
         # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
-        margin = 1e-15 * (10.0 + _magnitude(self.f) + _magnitude(self.g))
-        f = self.f + _log_ratio(self.a, self.sweep().rows, margin)
-        lowered = self._scaled(f, self.g)
-        g = self.g + _log_ratio(self.b, lowered.sweep().columns, margin)
+        margin = 1e-14 + 5.0 * self.rounding
+        if np.abs(rows - self.a).sum() <= EXACT * self.a.sum():  # rounding: either side may be lowered first
+            f, g = self.f, self.g + _log_ratio(self.b, columns, margin)
+        else:
+            f = self.f + _log_ratio(self.a, rows, margin)
+            g = self.g + _log_ratio(self.b, self._scaled(f, self.g).sweep().columns, margin)
         lowered = self._scaled(f, g)
         sums = lowered.sweep()
+        if (sums.rows > self.a).any():  # by rounding
+            lowered = self._scaled(f + _log_ratio(self.a, sums.rows, margin), g)
+            f, sums = lowered.f, lowered.sweep()
         u, v = np.maximum(self.a - sums.rows, 0.0), np.maximum(self.b - sums.columns, 0.0)
         if (missing := u.sum()) <= 0 or v.sum() <= 0:
             return lowered
@@ -161,7 +179,12 @@ class Plan:
             view = self.values.view()
             view.flags.writeable = False
             return view
-        return np.vstack([self._rows(slice(low, low + 4096)) for low in range(0, self.shape[0], 4096)])
+        if isinstance(self.log, LogOf):
+            return np.vstack([self._rows(slice(low, low + 4096)) for low in range(0, self.shape[0], 4096)])
+        gamma = self.engine.exponential(self.log, self.f, self.g)
+        if self.remainder is not None:
+            gamma += np.multiply.outer(*self.remainder)
+        return gamma
 
     def _rows(self, block: slice) -> Double:
         if self.values is not None:

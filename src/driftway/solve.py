@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from driftway.choice import choose
 from driftway.costs import Cost
 from driftway.engine import Engine, Threads
 from driftway.iteration import Solver, Start
@@ -15,10 +16,8 @@ from driftway.matrices import Dense, Factored
 from driftway.model import Model
 from driftway.plan import Plan
 from driftway.problem import Problem
-from driftway.regularizers.regularizer import Zero
 from driftway.solution import Solution
 from driftway.solvers.entropic import Sinkhorn
-from driftway.solvers.forward_backward import ForwardBackward
 from driftway.validation import double_array, flag, positive_integer, real_array, real_number
 
 Double = npt.NDArray[np.float64]
@@ -41,8 +40,10 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : ForwardBackward, ConditionalGradient, FrankWolfe or Sinkhorn, optional
-        By default `Sinkhorn` if the problem has no regulariser, else `ForwardBackward`.
+    solver : ForwardBackward, DualAscent, DualNewton, Sinkhorn, ConditionalGradient or FrankWolfe, optional
+        By default the fastest safe one: `Sinkhorn` without a regulariser, `DualAscent` for time regularity,
+        `DualNewton` for a group lasso with or without it, else `ForwardBackward`, accelerated if J is convex.
+        `Solution.message` says which it was.
     tol : float
         What the certified relative gap and the marginal error must not exceed for `converged`.
     max_iter : int
@@ -98,7 +99,7 @@ def sinkhorn(
     ----------
     cost, a, b, epsilon : see `Problem`
     max_iter : int
-        Updates of the pair of potentials, rounded up to whole rounds of 100; `n_iter` counts rounds.
+        Updates of the pair of potentials, rounded up to whole rounds of 1000; `n_iter` counts rounds.
     scaling, relax : see `Sinkhorn`
     tol, init, callback, progress, engine : see `solve`
 
@@ -113,7 +114,7 @@ def sinkhorn(
 
     """
     updates = positive_integer("max_iter", max_iter)
-    solver = Sinkhorn(scaling=scaling, relax=relax, round_length=min(100, updates))
+    solver = Sinkhorn(scaling=scaling, relax=relax, round_length=min(1000, updates))
     problem = Problem(cost, a, b, epsilon=epsilon)
     rounds = max(1, -(-updates // solver.round_length) - 1)
     return _run(problem, solver, tol, rounds, init, callback, progress, engine)
@@ -141,11 +142,12 @@ def _run(
         raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
     if isinstance(engine, type) or not isinstance(engine, Engine | None):
         raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
-    if solver is None:
-        solver = Sinkhorn() if isinstance(problem.regularizer, Zero) else ForwardBackward()
-    solver.check(problem)
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
-    model = Model(problem, Threads() if engine is None else engine, dense=given)
+    engine = Threads() if engine is None else engine
+    if solver is None:
+        solver = choose(problem, engine, from_plan=given)
+    solver.check(problem)
+    model = Model(problem, engine, dense=given)
     start = _start(model, init)
     model.check()
     return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
@@ -195,4 +197,6 @@ def _log_over(model: Model, plan: Plan) -> Factored | None:
         return None
     if log.P.shape != cost.P.shape or log.Q.shape != cost.Q.shape or not (log.P.size or log.Q.size):
         return None
-    return cost.with_coefficients(-1.0 / model.epsilon, log.P, log.Q)
+    # In units of cost the coefficients stay what they were.
+    factor = -1.0 / (model.epsilon * log.scale) if log.scale else 1.0
+    return cost.with_coefficients(-1.0 / model.epsilon, factor * log.P, factor * log.Q)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from driftway.regularizers.regularizer import (
     MomentRegularizer,
     Regularizer,
+    RowQuadratic,
     checked_gradient,
     checked_phi,
     checked_phi_gradient,
@@ -94,6 +95,13 @@ class MomentSum(Sum, MomentRegularizer):
     def phi_conjugate(self, right: Double, left: Double) -> float | None:
         return _total(self._each(lambda term, r, c: term.phi_conjugate(r, c), right, left))
 
+    @property
+    def row_quadratic(self) -> RowQuadratic | None:
+        parts = [term.row_quadratic for term in self.terms]
+        if any(part is None for part in parts):
+            return None
+        return RowQuadratic(*(np.hstack(arrays) for arrays in zip(*parts, strict=True)))
+
     def _each(self, function: Callable[[MomentRegularizer, Double, Double], T], right: Double, left: Double) -> list[T]:
         """`function` of every term and its own columns of the moments."""
         rights = np.cumsum([term.right_basis.shape[1] for term in self.terms])[:-1]
@@ -160,3 +168,12 @@ class MomentMultiple(Multiple, MomentRegularizer):
             return 0.0 if not right.any() and not left.any() else np.inf
         conjugate = self.term.phi_conjugate(right / self.factor, left / self.factor)
         return None if conjugate is None else self.factor * conjugate
+
+    @property
+    def row_quadratic(self) -> RowQuadratic | None:
+        inner = self.term.row_quadratic
+        if inner is None:
+            return None
+        if self.factor == 0.0:
+            return RowQuadratic(inner.centre, np.full_like(inner.curvature, np.inf))
+        return RowQuadratic(inner.centre, inner.curvature / self.factor)

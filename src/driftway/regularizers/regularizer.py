@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,16 @@ class Regularizer(ABC):
         return self * factor
 
 
+class RowQuadratic(NamedTuple):
+    """A function φ that is a sum of squares of single right moments, by its conjugate.
+
+    φ*(P) = ⟨P, centre⟩ + ½ Σ curvature·P², with infinite curvature where φ does not see a moment at all.
+    """
+
+    centre: Double
+    curvature: Double
+
+
 class MomentRegularizer(Regularizer):
     """A regulariser that sees the plan only through moments: J(γ) = φ(γR, γᵀL) with fixed R and L.
 
@@ -97,6 +107,11 @@ class MomentRegularizer(Regularizer):
 
     def phi_conjugate(self, right: Double, left: Double) -> float | None:
         """φ*(right, left), or `None` if it is not known."""
+        return None
+
+    @property
+    def row_quadratic(self) -> RowQuadratic | None:
+        """φ as a sum of squares of single right moments, if that is what it is."""
         return None
 
     def value(self, gamma: Double) -> float:
@@ -136,6 +151,11 @@ class Zero(MomentRegularizer):
 
     def phi_conjugate(self, right: Double, left: Double) -> float:
         return 0.0
+
+    @property
+    def row_quadratic(self) -> RowQuadratic:
+        nothing = np.empty((len(self.left_basis_), 0))
+        return RowQuadratic(nothing, nothing)
 
 
 def checked_value(J: Regularizer, gamma: Double) -> float:

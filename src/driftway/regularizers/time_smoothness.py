@@ -7,7 +7,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.regularizers.regularizer import MomentRegularizer
+from driftway.regularizers.regularizer import MomentRegularizer, RowQuadratic
 from driftway.validation import one_of, points, real_number, weights
 
 Double = npt.NDArray[np.float64]
@@ -94,6 +94,12 @@ class TimeSmoothness(MomentRegularizer):
         squares = self.a**2 * (right**2).sum(axis=1)
         quadratic = np.divide(squares, 4.0 * self._w, out=np.zeros_like(squares), where=self._w > 0)
         return float(np.vdot(right, self.a[:, None] * self._target) + quadratic.sum())
+
+    @property
+    def row_quadratic(self) -> RowQuadratic:
+        """wᵢ ‖(γY)ᵢ/aᵢ − zᵢ‖² has centre aᵢzᵢ and curvature aᵢ²/2wᵢ."""
+        curvature = np.divide(self.a**2, 2.0 * self._w, out=np.full_like(self.a, np.inf), where=self._w > 0)
+        return RowQuadratic(self.a[:, None] * self._target, np.tile(curvature[:, None], self._basis.shape[1]))
 
     def _displacement(self, right: Double) -> Double:
         """T(xᵢ) − zᵢ."""

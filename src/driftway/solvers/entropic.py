@@ -42,7 +42,8 @@ class Sinkhorn:
 
     scaling: float | Literal["auto"] | None = "auto"
     relax: bool = True
-    round_length: int = 100
+    round_length: int = 1000
+    direct = True
 
     def __post_init__(self) -> None:
         if self.scaling is not None and not (isinstance(self.scaling, str) and self.scaling == "auto"):
@@ -84,7 +85,7 @@ class Sinkhorn:
             relaxation=relaxation,
         )
         plan = model.plan(log, solved.f, solved.g, solved.values)
-        point = model.evaluate(plan)
+        point = model.evaluate(plan, solved.columns)
         return State(
             point,
             model.tangent(point),
@@ -93,6 +94,7 @@ class Sinkhorn:
             np.nan,
             inner + solved.n_iter,
             solved.relaxation,
+            polish=False,
         )
 
 

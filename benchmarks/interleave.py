@@ -1,0 +1,283 @@
+"""The race: everybody's first repetition, then everybody's second, and so on, in one process.
+
+Before the clock starts, a calibration finds for every entrant the loosest of its settings that reaches the target by
+our judgement. Who needs more than its budget is recorded as over budget and does not run again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from statistics import median
+from typing import Any, Literal
+
+from benchmarks.clock import OverBudget, time_limit
+from benchmarks.judge import Answer, Judge, Verdict
+
+Status = Literal["reached", "failed", "over budget", "unavailable"]
+Reached = Callable[[Answer, Verdict, float], bool]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One setting of an entrant: what it is and how to run it.
+
+    `prepare` is done once and untimed, and returns seconds that are reported apart (a compilation).
+    """
+
+    settings: str
+    run: Callable[[], Answer]
+    prepare: Callable[[], float] | None = None
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A competitor: ladders of settings, each from loose to tight.
+
+    Of every ladder the first rung that reaches the target counts; of several ladders (variants of the algorithm, the
+    one for hard cases first) the fastest, and none after one that was over budget. `reference` marks the entrant that
+    ratios are relative to, `ours` those that are part of driftway. One that is not installed says so in
+    `unavailable`; one that was over budget in an easier case, in `exhausted`.
+    """
+
+    name: str
+    ladders: Sequence[Sequence[Rung]]
+    ours: bool = False
+    reference: bool = False
+    budget: float | None = None
+    unavailable: str = ""
+    exhausted: str = ""
+
+
+@dataclass
+class Attempt:
+    """One rung of the calibration, and what it reached by our judgement."""
+
+    settings: str
+    seconds: float
+    gap: float
+    marginal_error: float
+    note: str = ""
+    value: float = math.nan
+
+
+@dataclass
+class Record:
+    """What became of an entrant in one case."""
+
+    name: str
+    ours: bool
+    reference: bool
+    settings: str = ""
+    status: Status = "failed"
+    seconds: list[float] = field(default_factory=list)
+    gap: float = math.nan
+    marginal_error: float = math.nan
+    certified: float = math.nan
+    prepared: float = 0.0
+    budget: float = math.nan
+    note: str = ""
+    attempts: list[Attempt] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def median(self) -> float:
+        return median(self.seconds) if self.seconds else math.nan
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the median."""
+        return {**asdict(self), "median": self.median}
+
+
+@dataclass
+class _Running:
+    """An entrant, the rung it runs on, and its record."""
+
+    record: Record
+    rung: Rung | None = None
+    verdict: Verdict | None = None
+
+
+def race(
+    entrants: Iterable[Entrant],
+    judge: Judge,
+    reached: Reached,
+    *,
+    repetitions: int,
+    budget: float,
+    announce: Callable[[str], None] = lambda text: None,
+) -> list[Record]:
+    """Calibrates all entrants one after the other, then times them interleaved."""
+    runners = []
+    for entrant in entrants:
+        announce(f"calibrating {entrant.name}")
+        runners.append(_calibrate(entrant, judge, reached, entrant.budget or budget))
+    for repetition in range(repetitions):
+        for runner in runners:
+            if runner.rung is None or sum(runner.record.seconds) > runner.record.budget:
+                continue
+            announce(f"{runner.record.name} {repetition + 1}/{repetitions}")
+            _repeat(runner, judge, reached)
+    for runner in runners:  # the bound may have risen since
+        if runner.verdict is not None:
+            runner.record.gap = judge.gap(runner.verdict)
+        for attempt in runner.record.attempts:
+            if math.isfinite(attempt.value):
+                attempt.gap = judge.gap(Verdict(attempt.value, attempt.marginal_error))
+    return [runner.record for runner in runners]
+
+
+class Endurance:
+    """Remembers who was over budget, so that nobody is sent into a harder case of the same kind.
+
+    `harder(case, other)` says whether `case` is at least as hard as `other`.
+    """
+
+    def __init__(self, harder: Callable[[dict[str, Any], dict[str, Any]], bool]) -> None:
+        self.harder = harder
+        self.lost: list[tuple[str, dict[str, Any]]] = []
+
+    def admit(self, entrants: Iterable[Entrant], case: dict[str, Any]) -> list[Entrant]:
+        """The entrants, with those marked as exhausted that lost an easier case."""
+        return [self._admitted(entrant, case) for entrant in entrants]
+
+    def learn(self, records: Iterable[Record], case: dict[str, Any]) -> None:
+        """Takes note of who was over budget."""
+        self.lost += [(record.name, case) for record in records if record.status == "over budget"]
+
+    def _admitted(self, entrant: Entrant, case: dict[str, Any]) -> Entrant:
+        for name, other in self.lost:
+            if name == entrant.name and self.harder(case, other):
+                where = ", ".join(f"{key} {value}" for key, value in other.items())
+                return replace(entrant, exhausted=f"not run: over budget already at {where}")
+        return entrant
+
+
+def ratio(record: dict[str, Any], reference: dict[str, Any]) -> tuple[float, bool]:
+    """How many times longer than the reference, and whether that is only a lower bound (who was over budget)."""
+    if reference["status"] != "reached":
+        return math.nan, False
+    if record["status"] == "over budget":
+        return record["budget"] / reference["median"], True
+    if record["status"] != "reached":
+        return math.nan, False
+    return record["median"] / reference["median"], False
+
+
+def reference_of(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The record that ratios are relative to."""
+    return next(record for record in records if record["reference"])
+
+
+def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) -> _Running:
+    record = Record(entrant.name, entrant.ours, entrant.reference, budget=budget)
+    best = _Running(record)
+    if entrant.unavailable:
+        record.status, record.note = "unavailable", entrant.unavailable
+        return best
+    if entrant.exhausted:
+        record.status, record.note = "over budget", entrant.exhausted
+        return best
+    fastest = math.inf
+    limit = (1.5 if entrant.ours else 1.0) * budget  # ours stop by themselves, after the iteration they are in
+    for ladder in entrant.ladders:
+        for rung in ladder:
+            attempt, answer, verdict, prepared = _attempt(rung, judge, budget, limit)
+            record.attempts.append(attempt)
+            if answer is None or verdict is None:
+                if attempt.note.startswith("over budget"):
+                    if record.status != "reached":
+                        record.status, record.settings, record.note = "over budget", rung.settings, attempt.note
+                    break
+                continue
+            fine = reached(answer, verdict, attempt.gap)
+            if fine and attempt.seconds < fastest:
+                fastest = attempt.seconds
+                best.rung, record.status, record.note = rung, "reached", ""
+                _keep(best, rung, answer, verdict, prepared, judge)
+            elif record.status != "reached" and _nearer(attempt, record):
+                _keep(best, rung, answer, verdict, prepared, judge)
+            if fine:
+                break
+            if attempt.seconds >= budget:
+                attempt.note = f"over budget of {budget:g} s"
+                if record.status != "reached":
+                    record.status, record.note = "over budget", attempt.note
+                break
+        if record.status == "over budget":  # ladders come in the order of promise
+            break
+    if record.status == "failed":
+        record.note = "; ".join(dict.fromkeys(attempt.note for attempt in record.attempts if attempt.note)) or (
+            f"no setting reached the target: gap {record.gap:.1e}, marginals off by {record.marginal_error:.1e}"
+        )
+    return best
+
+
+def _attempt(
+    rung: Rung, judge: Judge, budget: float, limit: float
+) -> tuple[Attempt, Answer | None, Verdict | None, float]:
+    """Runs a rung once, and has it judged."""
+    began, prepared = time.perf_counter(), 0.0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with time_limit(max(60.0, 3.0 * budget)):
+                prepared = rung.prepare() if rung.prepare is not None else 0.0
+            began = time.perf_counter()
+            with time_limit(limit):
+                answer = rung.run()
+            seconds = time.perf_counter() - began
+    except OverBudget:
+        seconds = time.perf_counter() - began
+        return Attempt(rung.settings, seconds, math.nan, math.nan, f"over budget of {budget:g} s"), None, None, prepared
+    except Exception as error:  # whatever a competitor raises is its result
+        note = f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else ''}"
+        return Attempt(rung.settings, time.perf_counter() - began, math.nan, math.nan, note), None, None, prepared
+    verdict = judge.judge(answer)
+    gap = judge.gap(verdict)
+    note = "" if math.isfinite(verdict.value) else "the plan contains NaN, infinity or negative numbers"
+    attempt = Attempt(rung.settings, seconds, gap, verdict.marginal_error, note, verdict.value)
+    return attempt, answer, verdict, prepared
+
+
+def _nearer(attempt: Attempt, record: Record) -> bool:
+    """Whether an attempt that did not reach the target came nearer than what is kept."""
+    worst = max(attempt.gap, attempt.marginal_error)
+    kept = max(record.gap, record.marginal_error)
+    return math.isfinite(worst) and not (math.isfinite(kept) and kept <= worst)
+
+
+def _keep(running: _Running, rung: Rung, answer: Answer, verdict: Verdict, prepared: float, judge: Judge) -> None:
+    record = running.record
+    running.verdict = verdict
+    record.settings, record.prepared = rung.settings, prepared
+    record.gap, record.marginal_error, record.certified = judge.gap(verdict), verdict.marginal_error, answer.certified
+    record.curve = list(answer.curve) or [
+        (seconds, judge.gap(judge.of_plan(plan))) for seconds, plan in answer.snapshots
+    ]
+    record.extra = dict(answer.notes)
+
+
+def _repeat(runner: _Running, judge: Judge, reached: Reached) -> None:
+    """One timed repetition; the first one's answer has to reach the target again."""
+    assert runner.rung is not None
+    record = runner.record
+    try:
+        with warnings.catch_warnings(), time_limit(3.0 * record.budget):
+            warnings.simplefilter("ignore")
+            began = time.perf_counter()
+            answer = runner.rung.run()
+            seconds = time.perf_counter() - began
+    except OverBudget:
+        record.status, record.note, runner.rung = "over budget", f"over budget of {record.budget:g} s", None
+        return
+    if not record.seconds:
+        verdict = judge.judge(answer)
+        if not reached(answer, verdict, judge.gap(verdict)):
+            record.status, record.note, runner.rung = "failed", "reached the target only sometimes", None
+            return
+    record.seconds.append(seconds)

@@ -1,0 +1,192 @@
+"""Figure 2 of the paper: 5000 × 1000 rotating moons with the time regulariser, to a certified gap of 1e-6."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+from benchmarks.interleave import Entrant, race, reference_of
+from benchmarks.judge import Judge
+from benchmarks.ours import certified, solver_entrant, tight_bound
+from benchmarks.peers_pot import gcg_entrant
+from benchmarks.problems import figure2_problem
+from benchmarks.progress import cases
+from benchmarks.reading import (
+    Case,
+    Reading,
+    Target,
+    at_least,
+    equal_objective,
+    race_table,
+    record_of,
+    seconds,
+    settings_of,
+    small,
+    speedup,
+    times,
+    unsolved,
+)
+from benchmarks.scale import Scale
+from driftway import ConditionalGradient, ForwardBackward, FrankWolfe
+
+TOL = 1e-6
+CGS, PAPER, GCG = "CGS", "Algorithm 1, α = 10", ("POT gcg", "POT gcg (log)")
+
+
+def run(scale: Scale) -> dict[str, Any]:
+    """Races all solvers on the six problems."""
+    n, m = scale.pick((5000, 1000), (200, 40))
+    budget, repetitions = scale.budget(20.0, 0.4), scale.pick(3, 2)
+    problems = list(product((0.5, 0.01), ("coupling", "mean", "sum")))
+    found = []
+    with cases(problems, "figure2") as (items, announce):
+        for strength, normalization in items:
+            announce("making the problem")
+            problem = figure2_problem(strength, normalization=normalization, n=n, m=m)
+            announce("a tight lower bound")
+            judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=budget))
+            records = race(
+                _entrants(problem, budget), judge, certified(TOL),
+                repetitions=repetitions, budget=budget, announce=announce,
+            )  # fmt: skip
+            case = {"λ": strength, "normalization": normalization, "n": n, "m": m}
+            found.append({"case": case, "records": [record.as_dict() for record in records]})
+    return {"cases": found, "budget": budget}
+
+
+def _entrants(problem: Any, budget: float) -> list[Entrant]:
+    def ours(name: str, make: Any, settings: str, limit: float = budget, reference: bool = False) -> Entrant:
+        return solver_entrant(
+            name, problem, make, tol=TOL, budget=limit, settings=settings, reference=reference
+        )  # fmt: skip
+
+    return [
+        ours("driftway", lambda: None, "solve(problem)", reference=True),
+        ours("ForwardBackward", ForwardBackward, "ForwardBackward()"),
+        ours(
+            "accelerated",
+            lambda: ForwardBackward(accelerate=True),  # type: ignore[call-arg]
+            "ForwardBackward(accelerate=True)",
+        ),
+        ours(
+            PAPER,
+            lambda: ForwardBackward(step=10.0),
+            "ForwardBackward(step=10.0), the paper's constant step",
+            0.6 * budget,
+        ),
+        ours(CGS, ConditionalGradient, "ConditionalGradient(), inner problems warm-started, line search"),
+        ours("CG", FrankWolfe, "FrankWolfe(), POT's network simplex as oracle", limit=0.6 * budget),
+        gcg_entrant(problem, budget=0.6 * budget, keep=True),
+        gcg_entrant(problem, budget=0.6 * budget, method="sinkhorn_log", keep=True),
+    ]
+
+
+def read(data: dict[str, Any]) -> Reading:
+    """The targets: how we compare with CGS and with POT's gcg."""
+    races = data["cases"]
+    return Reading(
+        "Figure 2",
+        "The optimisation problem of the paper's Figure 2, to a certified relative gap and a marginal error of "
+        f"1e-6. Every solver had {data['budget']:g} s per run; CG, POT and the constant step "
+        f"{0.6 * data['budget']:g} s. Gaps are relative to the best lower bound that any certificate gave. Cells: "
+        "median seconds, and how many times ours.",
+        [race_table("Seconds to a gap of 1e-6", races), _gaps(races)],
+        _targets(races),
+        [_claim(races)],
+        settings_of(races),
+    )
+
+
+def _gaps(races: list[Case]) -> Any:
+    from benchmarks.reading import Table, label
+
+    names = [record["name"] for record in races[0]["records"]]
+    rows = [
+        [label(case["case"]), *(small((record_of(case, name) or {"gap": math.nan})["gap"]) for name in names)]
+        for case in races
+    ]
+    return Table("Smallest gap reached within the budget", ["case", *names], rows)
+
+
+def _targets(races: list[Case]) -> list[Target]:
+    of = {name: [case for case in races if case["case"]["normalization"] == name] for name in ("coupling", "mean")}
+    sums = [case for case in races if case["case"]["normalization"] == "sum"]
+    # Where neither reaches the target, the gap decides, which is a target of its own.
+    beaten = [case for case in races if case not in sums or (record_of(case, CGS) or {})["status"] == "reached"]
+    hard = [case for case in races if case["case"]["λ"] == 0.01]
+    return [
+        at_least("faster than our CGS everywhere", 1.0, [speedup(case, CGS) for case in races], unsolved(beaten)),
+        at_least(
+            "mean: at least 10 times faster than CGS", 10.0, [speedup(c, CGS) for c in of["mean"]], unsolved(of["mean"])
+        ),
+        at_least(
+            "coupling: at least 2 times faster than CGS",
+            2.0,
+            [speedup(c, CGS) for c in of["coupling"]],
+            unsolved(of["coupling"]),
+        ),
+        _smallest(sums),
+        _over_gcg(hard),
+    ]
+
+
+def _smallest(sums: list[Case]) -> Target:
+    """Whether ours has the smallest gap, or has reached the target, in every problem of the normalisation `sum`."""
+    parts, fine = [], True
+    for case in sums:
+        others = [r for r in case["records"] if not r["reference"] and math.isfinite(r["gap"])]
+        own = reference_of(case["records"])
+        best = min(others, key=lambda record: record["gap"], default=None)
+        fine &= own["status"] == "reached" or (math.isfinite(own["gap"]) and (not best or own["gap"] <= best["gap"]))
+        other = f", next {small(best['gap'])} ({best['name']})" if best else ""
+        parts.append(f"λ = {case['case']['λ']:g}: {small(own['gap'])}{other}")
+    return Target("sum: the smallest gap in the given time", fine if sums else None, "; ".join(parts))
+
+
+def _over_gcg(hard: list[Case]) -> Target:
+    values, parts = [], []
+    for case in hard:
+        for name in GCG:
+            record = record_of(case, name)
+            if record is None or record["status"] == "unavailable":
+                continue
+            value, bound = speedup(case, name)
+            note = times(value, bound)
+            if record["status"] != "reached":  # it does not get there: how long to where it gets
+                equal = equal_objective(case, name)
+                note = f"{note} to the target, {times(equal)} to its own gap of {small(record['gap'])}"
+                value, bound = (equal, False) if not value >= equal else (value, bound)
+            values.append((value, bound))
+            parts.append(f"{case['case']['normalization']}, {name}: {note}")
+    target = at_least("at least 20 times faster than POT's gcg at λ = 0.01", 20.0, values)
+    return Target(target.text, target.reached, "; ".join(parts) or target.measured)
+
+
+def _claim(races: list[Case]) -> str:
+    """The paper's claim, that Algorithm 1 with a constant step is faster than CGS, in our numbers."""
+    parts, verdicts = [], []
+    for case in races:
+        if case["case"]["normalization"] != "coupling":
+            continue
+        paper, cgs = record_of(case, PAPER), record_of(case, CGS)
+        if paper is None or cgs is None:
+            continue
+        texts = [
+            seconds(record["median"]) if record["status"] == "reached" else f"{record['status']}"
+            for record in (paper, cgs)
+        ]
+        parts.append(f"at λ = {case['case']['λ']:g} {texts[0]} against {texts[1]}")
+        first, second = (r["median"] if r["status"] == "reached" else math.inf for r in (paper, cgs))
+        verdicts.append(None if first == second == math.inf else first < second)
+    if not parts:
+        return "The paper's claim was not measured in this run."
+    known = [verdict for verdict in verdicts if verdict is not None]
+    holds = "holds" if known and all(known) else "does not hold" if known and not any(known) else "holds in part"
+    if known and len(known) < len(verdicts):
+        holds += ", where it could be decided,"
+    return (
+        "The paper claims that Algorithm 1 with its constant step α = 10 converges faster than CGS. In the "
+        "normalisation where that step converges (coupling), to a gap of 1e-6 Algorithm 1 takes "
+        f"{' and '.join(parts)} for CGS: the claim {holds if known else 'is undecided'} here."
+    )

@@ -1,0 +1,29 @@
+"""Which solver a problem gets when none is asked for."""
+
+from __future__ import annotations
+
+from driftway.engine import Engine
+from driftway.iteration import Solver
+from driftway.problem import Problem
+from driftway.regularizers.regularizer import Zero
+from driftway.solvers import dual, dual_newton
+from driftway.solvers.dual import DualAscent
+from driftway.solvers.dual_newton import DualNewton
+from driftway.solvers.entropic import Sinkhorn
+from driftway.solvers.forward_backward import ForwardBackward
+from driftway.solvers.frank_wolfe import FrankWolfe
+
+
+def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
+    """The fastest safe solver; a start from a plan leaves only those that can use one."""
+    if problem.epsilon == 0:
+        return FrankWolfe()
+    if from_plan:
+        return ForwardBackward()
+    if isinstance(problem.regularizer, Zero):
+        return Sinkhorn()
+    if dual.fits(problem):
+        return DualAscent()
+    if dual_newton.fits(problem) and getattr(engine, "compiled", False):
+        return DualNewton()
+    return ForwardBackward(accelerate=problem.regularizer.convex)

@@ -1,0 +1,249 @@
+"""Newton's method on the semi-dual, for a group lasso and sums of squares of right moments beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.iteration import Start, State, require_entropy
+from driftway.matrices import LogOf
+from driftway.model import Model
+from driftway.problem import Problem
+from driftway.solvers.semi_dual import Penalty, Place, SemiDual
+from driftway.validation import positive_integer
+
+Double = npt.NDArray[np.float64]
+
+# The path of strengths: from this share of the problem's scale, each a third of the last, solved to a rough accuracy.
+EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT, FIRST_UPDATES = 0.2, 3.0, 2e-2, 100, 2
+# Up to this many entries everything is held in float64; accuracies below the second number need that, too.
+SMALL, FINE_ACCURACY = 2**16, 1e-9
+# The damping of the first step, its least, and the largest change of a log-potential in a step.
+DAMPING, LEAST_DAMPING, LONGEST = 1e-3, 1e-9, 50.0
+# Limits of the line search and of the conjugate gradients, and what of the dual's magnitude is rounding.
+TRIES, PRODUCTS, NOISE = 20, 200, 1e-13
+# Sinkhorn updates that follow a step that failed.
+UPDATES = 5
+# Weights below this share of ε underflow when squared.
+NEGLIGIBLE = 1e-100
+
+
+@dataclass(frozen=True)
+class DualNewton:
+    """Newton steps by conjugate gradients on the dual in the row potentials, columns and group norms eliminated.
+
+    For J = `GroupLasso`, also with sums of squares of single right moments beside it, such as `TimeSmoothness`.
+    Small strengths are reached along a path of larger ones. Plans are held as arrays. It runs compiled code and
+    needs the extra `driftway[fast]`.
+
+    Parameters
+    ----------
+    round_length : int
+        An iteration of this solver is a round of Newton steps, the last of which is the one that brings it to so
+        many evaluations of the dual; those of the path come on top.
+
+    """
+
+    round_length: int = 100
+    direct = True
+
+    def __post_init__(self) -> None:
+        positive_integer("round_length", self.round_length)
+
+    def check(self, problem: Problem) -> None:
+        require_entropy(self, problem)
+        if not fits(problem):
+            raise ValueError(
+                f"DualNewton solves problems whose regularizer is a GroupLasso of positive weight, alone or beside "
+                f"sums of squares of right moments such as TimeSmoothness, got {problem.regularizer!r}; "
+                f"use ForwardBackward"
+            )
+
+    def start(self, model: Model, start: Start, accuracy: float) -> State:
+        engine = model.engine
+        if not getattr(engine, "compiled", False):
+            raise ValueError(
+                f"DualNewton runs compiled code, which {engine!r} does not; install driftway[fast], "
+                f"or use ForwardBackward"
+            )
+        penalty = _penalty(model.problem)
+        assert penalty is not None
+        dual = SemiDual.of(model, penalty)
+        fine = not getattr(engine, "mixed", False) or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY
+        if start.f.any():
+            climb = _Climb(dual.at(model.epsilon, _given(dual, model, penalty, start), fine=fine), spent=1)
+        else:
+            climb = _path(dual, model.epsilon, fine)
+        return self._round(model, climb, accuracy)
+
+    def advance(self, model: Model, state: State, accuracy: float) -> State:
+        if state.memory.stuck:
+            return replace(state, inner=0)
+        return self._round(model, replace(state.memory, spent=0), min(accuracy, 0.1 * state.point.error))
+
+    def _round(self, model: Model, climb: _Climb, accuracy: float) -> State:
+        climb.run(accuracy, climb.spent + self.round_length)
+        here, gamma = climb.here, climb.here.plan(model)
+        plain = np.zeros_like(model.a), np.zeros_like(model.b)
+        point = model.evaluate(model.plan(LogOf(gamma), *plain, gamma))
+        tangent, potentials = model.tangent(point), here.potentials(model)
+        return State(point, tangent, here.bound, potentials, np.nan, climb.spent, climb, polish=False)
+
+
+def fits(problem: Problem) -> bool:
+    """Whether J is a group lasso of positive weight, alone or beside sums of squares of right moments; and ε > 0."""
+    penalty = _penalty(problem) if problem.epsilon > 0 else None
+    return penalty is not None and penalty.weight > NEGLIGIBLE * problem.epsilon
+
+
+def _penalty(problem: Problem) -> Penalty | None:
+    return Penalty.of(problem.regularizer, problem.a, problem.shape[1])
+
+
+def _given(dual: SemiDual, model: Model, penalty: Penalty, start: Start) -> Double:
+    """Θ from given potentials; P is the gradient of φ at the plan they came with, or zero."""
+    P = np.zeros_like(dual.linear[1:])
+    if start.plan is not None and len(P):
+        right = start.plan.sweep(right=penalty.basis).right
+        P = ((right - penalty.centre)[dual.rows] / penalty.curvature[dual.rows]).T
+    return np.ascontiguousarray(np.vstack([start.f[dual.rows] - dual.middle @ P, P]) / model.epsilon)
+
+
+def _path(dual: SemiDual, epsilon: float, fine: bool) -> _Climb:
+    """A place near the optimum for ε, reached from where the problem is easy."""
+    ratio = EASY * dual.scale / epsilon
+    count = max(0, math.floor(math.log(ratio) / math.log(RATIO))) if ratio > 1 else 0
+    strengths = [epsilon * RATIO**k for k in range(count, -1, -1)]
+    theta = np.zeros_like(dual.linear)
+    theta[0] = dual.lowest / strengths[0]
+    climb, last = _Climb(dual.at(strengths[0], theta, fine=fine), spent=1), None
+    climb.balance(FIRST_UPDATES)
+    for following in strengths[1:]:
+        climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT)
+        here, unit = climb.here, climb.here.epsilon / following
+        theta = unit * here.theta
+        if last is not None:  # potentials are smooth in ε: go on as they went
+            rate = (following - here.epsilon) / (here.epsilon - last.epsilon)
+            theta = theta + rate * (unit * here.theta - last.epsilon / following * last.theta)
+        # The norms stay what they were, so log N − g changes with g alone.
+        roots = here.roots + ((1.0 - unit) * here.g)[:, None]
+        climb = _Climb(dual.at(following, theta, roots, fine=fine), spent=climb.spent + 1)
+        last = here
+    return climb
+
+
+@dataclass
+class _Climb:
+    """An ascent: where it is, the damping of its next step, and the evaluations it has spent."""
+
+    here: Place
+    damping: float = DAMPING
+    spent: int = 0
+    stuck: bool = False
+
+    def run(self, accuracy: float, limit: int) -> None:
+        """Newton steps until row error and slack are `accuracy`, or so many evaluations are spent, or no step helps."""
+        while self.spent < limit and not self._reached(accuracy):
+            if self.step():
+                continue
+            if self.balance(UPDATES):
+                self.damping = 1.0
+            elif not self.here.fine:
+                self.move(self.here.theta, self.here.roots, fine=True)
+            else:
+                self.stuck = True  # as far as rounding allows
+                return
+
+    def _reached(self, accuracy: float) -> bool:
+        here = self.here
+        return here.error <= accuracy and here.slack <= accuracy * max(abs(here.value), 1.0)
+
+    def move(self, theta: Double, roots: Double, *, fine: bool) -> None:
+        self.here, self.spent = self.here.dual.at(self.here.epsilon, theta, roots, fine=fine), self.spent + 1
+
+    def step(self) -> bool:
+        """A Newton step with a line search; whether it got higher."""
+        before = self.here
+        direction = _newton_direction(before, self.damping)
+        slope, (_, slide) = float(np.vdot(before.gradient, direction)), before.hessian(direction)
+        lost = slope < NOISE * before.magnitude  # near the optimum the rise is lost in rounding, the gradient is not
+        reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
+        t = min(1.0, LONGEST / max(reach, 1e-300))
+        for tries in range(TRIES):
+            self.move(before.theta + t * direction, before.roots + t * slide, fine=before.fine)
+            here = self.here
+            nearer = here.distance < (1.0 if lost else 0.1) * before.distance
+            if nearer or here.value - before.value > 1e-2 * t * slope:
+                easy, hard = max(self.damping / 8.0, LEAST_DAMPING), min(self.damping * 4.0**tries, 1.0)
+                self.damping = easy if tries == 0 else hard
+                return True
+            if lost:
+                break
+            ahead = float(np.vdot(here.gradient, direction))
+            t *= min(max(slope / (slope - ahead), 0.1), 0.6) if ahead < slope else 0.1
+        self.here = before
+        return False
+
+    def balance(self, updates: int) -> bool:
+        """Sinkhorn updates of f, which always ascend since H ≼ diag(γ); whether they got higher."""
+        before = self.here
+        for _ in range(updates):
+            theta = self.here.theta.copy()
+            theta[0] += np.log(self.here.dual.a / np.maximum(self.here.sums[0], 1e-300))
+            self.move(theta, self.here.roots, fine=before.fine)
+        if self.here.value > before.value + NOISE * before.magnitude:
+            return True
+        self.here = before
+        return False
+
+
+def _newton_direction(here: Place, damping: float) -> Double:
+    """−∇²D⁻¹ ∇D by conjugate gradients, damped and preconditioned by the blocks of the rows."""
+    damped, inverse = _blocks(here, damping)
+    tolerance = min(0.1, max(math.sqrt(here.distance), 1e-3))
+    residual, x = here.gradient.copy(), np.zeros_like(here.gradient)
+    z = inverse(residual)
+    p, first = z, float(np.vdot(residual, z))
+    product = first
+    for _ in range(PRODUCTS):
+        image = here.hessian(p)[0] + damped * p
+        curvature = float(np.vdot(p, image))
+        if not curvature > 0:  # rounding: what there is ascends
+            break
+        x += product / curvature * p
+        residual -= product / curvature * image
+        z = inverse(residual)
+        last, product = product, float(np.vdot(residual, z))
+        if product <= tolerance**2 * first:
+            break
+        p = z + product / last * p
+    return x if x.any() else z
+
+
+def _blocks(here: Place, damping: float) -> tuple[Double, Callable[[Double], Double]]:
+    """What is added to the Hessian (q×n), and the inverse of the diagonal blocks (q×q per row) of the sum.
+
+    A row that has far less than its mass a would take a step of a/r where log(a/r), Sinkhorn's, is right. Its
+    curvature is raised to the logarithmic mean of a and r, for which both agree. Blocks are right but for the
+    correlations between moments.
+    """
+    dual, diagonal, q = here.dual, here.diagonal, here.theta.shape[0]
+    r = np.maximum(here.sums[0], 1e-300)
+    short = np.where(r < 0.5 * dual.a, (dual.a - r) / np.log(np.maximum(dual.a / r, 2.0)) - r, 0.0)
+    quadratic, second = here.epsilon * dual.quadratic[1:], diagonal[q:]
+    added = np.vstack([damping * diagonal[0] + short, damping * (second + quadratic) + np.outer(dual.variances, short)])
+    head = np.maximum(diagonal[0] + added[0], 1e-300)
+    mean = diagonal[1:q] / head
+    tail = np.maximum(second - diagonal[1:q] * mean, 1e-12 * second) + quadratic + added[1:]
+
+    def inverse(right: Double) -> Double:
+        out = np.empty_like(right)
+        out[1:] = (right[1:] - mean * right[0]) / tail
+        out[0] = right[0] / head - (mean * out[1:]).sum(axis=0)
+        return out
+
+    return added, inverse

@@ -1,0 +1,297 @@
+"""The semi-dual of transport with a group lasso: a concave function of the row potentials alone.
+
+For J = η Σ ‖γ(I_ℓ, j)‖ + φ(γR) with φ*(P) = ⟨P, c⟩ + ½ Σ qP², masses of total 1 and all in units of ε, it is
+
+    D(Θ) = ⟨linear, Θ⟩ − ½ ⟨quadratic Θ, Θ⟩ + ⟨g(Θ), b⟩ − Σ b,        Θ = (f, P),  scores Θ·Ŷ + g − C,  Ŷ = (1, −R)
+
+The conjugate of entropy plus norm is homogeneous, γ(s + t) = eᵗ γ(s), so the g that gives every column its mass
+is known in closed form as soon as the norms of the groups are. Gradient and Hessian are, per column,
+
+    ∇D = linear − quadratic Θ − γŶ,        −∇²D = quadratic + Ŷᵀ (H − γ γᵀ/b) Ŷ,        H = diag(d) + c v vᵀ per group,
+
+with d = γ/(1 + w), v = d w and c = κ/(N Σ w²/(1 + w)) in the notation of the compiled passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.model import Model
+from driftway.regularizers.algebra import Multiple, Sum
+from driftway.regularizers.group_lasso import GroupLasso
+from driftway.regularizers.regularizer import MomentRegularizer, Regularizer
+
+Double = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+
+class Penalty(NamedTuple):
+    """weight · Σⱼ Σ_ℓ ‖γ(I_ℓ, j)‖ + φ(γR),  φ*(P) = ⟨P, centre⟩ + ½ Σ curvature·P²."""
+
+    groups: list[Index]
+    weight: float
+    basis: Double
+    centre: Double
+    curvature: Double
+
+    @classmethod
+    def of(cls, J: Regularizer, a: Double, columns: int) -> Self | None:
+        """J in this form, or `None` if it has none with a positive weight and curvatures where there is mass."""
+        groups: list[Index] | None = None
+        weight, nothing = 0.0, np.empty((a.size, 0))
+        basis, centre, curvature = [np.empty((columns, 0))], [nothing], [nothing]
+        for term, factor in _terms(J):
+            if isinstance(term, GroupLasso):
+                if groups is not None and not _same(groups, term.groups):
+                    return None
+                groups, weight = term.groups, weight + factor * term.weight
+            elif isinstance(term, MomentRegularizer) and term.convex and not term.left_basis.shape[1]:
+                if (quadratic := term.row_quadratic) is None:
+                    return None
+                # A moment that φ does not see at all is none.
+                seen = np.isfinite(quadratic.curvature[a > 0]).any(axis=0)
+                basis.append(term.right_basis[:, seen])
+                centre.append(quadratic.centre[:, seen])
+                curvature.append(quadratic.curvature[:, seen] / factor)
+            else:
+                return None
+        held = np.hstack(curvature)
+        mass = held[a > 0]
+        if groups is None or weight <= 0 or not (np.isfinite(mass).all() and (mass > 0).all()):
+            return None
+        return cls(groups, weight, np.hstack(basis), np.hstack(centre), held)
+
+
+def _terms(J: Regularizer, factor: float = 1.0) -> Iterator[tuple[Regularizer, float]]:
+    """The terms of sums and multiples, with their factors."""
+    if factor == 0.0:
+        return
+    if isinstance(J, Sum):
+        for term in J.terms:
+            yield from _terms(term, factor)
+    elif isinstance(J, Multiple):
+        yield from _terms(J.term, factor * J.factor)
+    else:
+        yield J, factor
+
+
+def _same(first: list[Index], second: list[Index]) -> bool:
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+@dataclass(frozen=True, eq=False)
+class SemiDual:
+    """The fixed data: rows with mass, sorted by class, and columns with mass; the total mass is taken out.
+
+    Attributes
+    ----------
+    rows, columns : where they stand in the problem
+    starts : where the classes begin (K+1)
+    cost : Cᵀ (m×n)
+    a, b : masses of total 1
+    weight : η
+    basis : Ŷ (m×q), its moments about their mean `middle`
+    linear, quadratic : the coefficients of Θ (q×n), the second ones to be multiplied by ε
+    mass : the total mass
+
+    """
+
+    engine: Any
+    rows: Index
+    columns: Index
+    starts: npt.NDArray[np.int64]
+    cost: Double
+    a: Double
+    b: Double
+    weight: float
+    basis: Double
+    middle: Double
+    linear: Double
+    quadratic: Double
+    mass: float
+
+    @classmethod
+    def of(cls, model: Model, penalty: Penalty) -> Self:
+        mass = model.problem.mass
+        groups = [kept for group in penalty.groups if (kept := group[model.a[group] > 0]).size]
+        rows, columns = np.concatenate(groups), np.flatnonzero(model.b > 0)
+        a, b, R = model.a[rows] / mass, model.b[columns] / mass, penalty.basis[columns]
+        # Moments about a common centre are what matters, and their blocks are better conditioned.
+        middle = b @ R
+        linear = np.vstack([a, np.outer(middle, a) - penalty.centre[rows].T / mass])
+        quadratic = np.vstack([np.zeros(rows.size), penalty.curvature[rows].T / mass])
+        return cls(
+            model.engine,
+            rows,
+            columns,
+            np.concatenate([[0], np.cumsum([group.size for group in groups])]).astype(np.int64),
+            np.ascontiguousarray(model.engine.assemble(model.cost)[np.ix_(rows, columns)].T, dtype=np.float64),
+            a,
+            b,
+            penalty.weight,
+            np.ascontiguousarray(np.column_stack([np.ones(columns.size), middle - R])),
+            middle,
+            np.ascontiguousarray(linear),
+            np.ascontiguousarray(quadratic),
+            mass,
+        )
+
+    @cached_property
+    def lowest(self) -> Double:
+        """The least cost of every row."""
+        return self.cost.min(axis=0)
+
+    @cached_property
+    def variances(self) -> Double:
+        """Of the moments under b."""
+        return self.b @ self.basis[:, 1:] ** 2
+
+    @cached_property
+    def scale(self) -> float:
+        """A strength of the entropy at which the problem is easy: the excess cost, or the curvature of φ if larger."""
+        excess = float(self.cost.mean() - self.lowest.mean())
+        stiffness = (self.a / self.quadratic[1:]).max(initial=0.0) * self.variances.sum()
+        return max(excess, float(stiffness))
+
+    def at(self, epsilon: float, theta: Double, roots: Double | None = None, *, fine: bool = True) -> Place:
+        """The dual at Θ; `roots` is a guess of those of the groups.
+
+        `fine` is for accuracies below 1e-9: roots to rounding, and what the Hessian is made of in float64.
+        """
+        (m, n), q = self.cost.shape, self.basis.shape[1]
+        size = m, self.starts.size - 1
+        roots = np.full(size, np.inf) if roots is None else roots.copy()
+        g, slopes, real = np.empty(m), np.empty(size), np.float64 if fine else np.float32
+        d, w = np.empty((m, n), real), np.empty((m, n), real)
+        kappa = self.weight / epsilon
+
+        def visit(part: slice) -> tuple[float, Double, Double]:
+            sums, diagonal = np.zeros((q, n)), np.zeros((2 * q - 1, n))
+            shared = self.cost, 1.0 / epsilon, theta, self.basis, 1.0 / self.a, self.b, self.starts
+            where = kappa, _tolerance(kappa, fine), roots, g, slopes, d, w
+            return kernels().evaluate(part.start, part.stop, *shared, *where, sums, diagonal), sums, diagonal
+
+        value, sums, diagonal = self.added(visit)
+        value += np.vdot(self.linear, theta) - 0.5 * epsilon * np.vdot(self.quadratic * theta, theta)
+        return Place(self, epsilon, theta, roots, g, slopes, d, w, sums, diagonal, float(value), fine)
+
+    def added(self, visit: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        """What `visit` makes of parts of the columns, added up in their order: the same bits whoever was first."""
+        return [sum(part) for part in zip(*self.engine.each(visit, *self.cost.shape), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A point Θ of the dual at a strength ε, and what a pass tells of it.
+
+    Attributes
+    ----------
+    roots, slopes : log N − g and c of every group (m×K)
+    g : the column potentials (m)
+    d, w : what the Hessian is made of (m×n), d over a
+    sums : γŶ (q×n)
+    diagonal : sums of diag(H), diag(H) Ŷ_k and diag(H) Ŷ_k² over the columns (2q−1 × n)
+    value : D, from below
+
+    """
+
+    dual: SemiDual
+    epsilon: float
+    theta: Double
+    roots: Double
+    g: Double
+    slopes: Double
+    d: npt.NDArray[Any]
+    w: npt.NDArray[Any]
+    sums: Double
+    diagonal: Double
+    value: float
+    fine: bool
+
+    @cached_property
+    def gradient(self) -> Double:
+        """∇D (q×n)."""
+        dual = self.dual
+        return dual.linear - self.epsilon * dual.quadratic * self.theta - self.sums
+
+    @cached_property
+    def error(self) -> float:
+        """‖γ1 − a‖₁ relative to the mass."""
+        return float(np.abs(self.gradient[0]).sum())
+
+    @cached_property
+    def slack(self) -> float:
+        """φ(γR) + φ*(P) − ⟨P, γR⟩ ≥ 0: what the gap owes to the moments."""
+        return 0.5 * float((self.gradient[1:] ** 2 / (self.epsilon * self.dual.quadratic[1:])).sum())
+
+    @property
+    def distance(self) -> float:
+        """How far from optimal, in the order of a gradient."""
+        return float(self.error + np.sqrt(self.slack))
+
+    @cached_property
+    def magnitude(self) -> float:
+        """The absolute values that D adds up, to which its rounding error is relative."""
+        return 1.0 + float(np.abs(self.dual.linear * self.theta).sum() + np.abs(self.g) @ self.dual.b)
+
+    def hessian(self, direction: Double) -> tuple[Double, Double]:
+        """−∇²D · direction, and the derivative of the roots along it."""
+        dual, slide = self.dual, np.empty_like(self.roots)
+
+        def visit(part: slice) -> tuple[Double]:
+            out = np.zeros_like(direction)
+            shared = self.d, self.w, self.slopes, dual.basis, dual.a, dual.b, dual.starts
+            kernels().hessian_times(part.start, part.stop, *shared, direction, out, slide)
+            return (out,)
+
+        (product,) = dual.added(visit)
+        return dual.a * product + self.epsilon * dual.quadratic * direction, slide
+
+    def plan(self, model: Model) -> Double:
+        """γ (n×m), with exact columns and the rows off by `error`."""
+        dual = self.dual
+        transposed, kappa = np.empty(dual.cost.shape), dual.weight / self.epsilon
+
+        def visit(part: slice) -> None:
+            shared = dual.cost, 1.0 / self.epsilon, self.theta, dual.basis, dual.mass * dual.b, dual.starts
+            kernels().fill_plan(
+                part.start, part.stop, *shared, kappa, _tolerance(kappa, self.fine), self.roots, transposed
+            )
+
+        dual.engine.each(visit, *dual.cost.shape)
+        gamma = np.zeros(model.cost.shape)
+        gamma[np.ix_(dual.rows, dual.columns)] = transposed.T
+        return gamma
+
+    @property
+    def bound(self) -> float:
+        """A lower bound of the optimum, in units of cost: masses times t multiply it by t and add ε t log t."""
+        mass = self.dual.mass
+        return mass * self.epsilon * (self.value + float(np.log(mass)))
+
+    def potentials(self, model: Model) -> tuple[Double, Double]:
+        """f and g in units of cost, −∞ where there is no mass."""
+        dual = self.dual
+        f, g = np.full(model.a.size, -np.inf), np.full(model.b.size, -np.inf)
+        f[dual.rows] = self.epsilon * (self.theta[0] + dual.middle @ self.theta[1:])
+        g[dual.columns] = self.epsilon * (self.g + np.log(dual.mass))
+        return f, g
+
+
+def _tolerance(kappa: float, fine: bool) -> float:
+    """Of the logarithm of a norm: what a plan is off by is 1 + κ times that."""
+    return max((1e-14 if fine else 1e-9) / (1.0 + kappa), 4e-16 * (1.0 + abs(float(np.log(kappa)))))
+
+
+@cache
+def kernels() -> ModuleType:
+    """The compiled passes, imported when they are first needed."""
+    return import_module("driftway.group_kernels")

@@ -1,0 +1,344 @@
+"""The benchmark's own machinery: who judges has to be judged."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.__main__ import write_page
+from benchmarks.interleave import Endurance, Entrant, Rung, race, ratio
+from benchmarks.judge import Answer, Judge, plan_of_potentials, round_in_place
+from benchmarks.ours import answer_of, certified, solver_entrant
+from benchmarks.parts.growth import exponent
+from benchmarks.reading import at_least, equal_objective
+from benchmarks.report import page, terminal
+from benchmarks.storage import load, save
+
+
+def clouds(n: int = 30, m: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 2)), rng.normal(size=(m, 2)) + 0.5
+
+
+def a_problem() -> Problem:
+    X, Y = clouds()
+    return Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=TimeSmoothness(Y, X, weight=0.5))
+
+
+def test_the_judge_agrees_with_the_certificate_and_accepts_a_right_plan() -> None:
+    for problem in (a_problem(), Problem(clouds()[0] @ clouds()[1].T, epsilon=0.5)):
+        solution = solve(problem, tol=1e-8)
+        judge, answer = Judge(problem), answer_of(solution)
+        verdict = judge.judge(answer)
+        assert judge.bound == solution.lower_bound
+        assert verdict.value == pytest.approx(solution.value, rel=1e-12)
+        assert verdict.marginal_error == pytest.approx(solution.marginal_error, rel=1e-3, abs=1e-14)
+        assert certified(1e-7)(answer, verdict, judge.gap(verdict))
+        assert certified(1e-7)(Answer(solution.plan.dense), verdict, judge.gap(verdict))
+
+
+def test_the_judge_rejects_wrong_plans() -> None:
+    problem = a_problem()
+    solution = solve(problem, tol=1e-8)
+    judge, right = Judge(problem, solution.lower_bound), solution.plan.dense()
+    independent = np.multiply.outer(problem.a, problem.b)  # right marginals, wrong objective
+    unbalanced = right * np.linspace(0.99, 1.01, right.shape[0])[:, None]  # the other way round
+    for plan in (independent, unbalanced, np.full_like(right, np.nan), -right):
+        verdict = judge.of_plan(plan)
+        assert not certified(1e-6)(Answer(lambda plan=plan: plan), verdict, judge.gap(verdict))
+    assert judge.of_plan(independent).marginal_error < 1e-12
+    assert judge.gap(judge.of_plan(independent)) > 1e-3
+    assert judge.of_plan(unbalanced).marginal_error > 1e-3
+    assert math.isnan(judge.gap(judge.of_plan(np.full_like(right, np.nan))))
+    with pytest.raises(ValueError, match="shape"):
+        judge.of_plan(right[:5])
+
+
+def test_the_judge_does_not_take_the_entrants_word() -> None:
+    """A certificate of our own does not excuse marginals that are off."""
+    problem = a_problem()
+    boast = Answer(lambda: 0.5 * solve(problem).plan.dense(), certified=0.0)
+    judge = Judge(problem)
+    assert not certified(1e-6)(boast, judge.judge(boast), 0.0)
+
+
+def test_rounding_gives_exact_marginals_and_keeps_couplings() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(4))
+    gamma = rng.random((6, 4))
+    gamma[2] = 0.0
+    round_in_place(gamma, a, b)
+    np.testing.assert_allclose(gamma.sum(axis=1), a, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(gamma.sum(axis=0), b, rtol=0, atol=1e-15)
+    again = gamma.copy()
+    round_in_place(again, a, b)
+    np.testing.assert_allclose(again, gamma, rtol=0, atol=1e-15)
+
+
+def test_potentials_become_the_plan_they_belong_to() -> None:
+    X, Y = clouds()
+    solution = sinkhorn(PointCloudCost(X, Y), epsilon=0.3, tol=1e-9)
+    plan = plan_of_potentials(PointCloudCost(X, Y).rows(slice(None)), *solution.potentials, 0.3)
+    np.testing.assert_allclose(plan, solution.plan.dense(), rtol=1e-9)
+
+
+class Fake:
+    """An entrant that sleeps and returns a plan, and writes down when it was asked."""
+
+    def __init__(self, name: str, plan: np.ndarray, diary: list[str], sleep: float = 0.0) -> None:
+        self.name, self.plan, self.diary, self.sleep = name, plan, diary, sleep
+
+    def rung(self, settings: str = "default") -> Rung:
+        def run() -> Answer:
+            self.diary.append(f"{self.name} {settings}")
+            time.sleep(self.sleep)
+            return Answer(lambda: self.plan)
+
+        return Rung(settings, run)
+
+
+def small_race() -> tuple[Judge, np.ndarray, np.ndarray]:
+    problem = a_problem()
+    solution = solve(problem, tol=1e-8)
+    return Judge(problem, solution.lower_bound), solution.plan.dense(), np.multiply.outer(problem.a, problem.b)
+
+
+def test_repetitions_are_interleaved_and_medians_taken() -> None:
+    judge, right, _ = small_race()
+    diary: list[str] = []
+    quick, slow = Fake("quick", right, diary), Fake("slow", right, diary, sleep=0.02)
+    entrants = [
+        Entrant("quick", [[quick.rung()]], ours=True, reference=True),
+        Entrant("slow", [[slow.rung()]]),
+    ]
+    records = race(entrants, judge, certified(1e-6), repetitions=3, budget=5.0)
+    assert diary == ["quick default", "slow default"] * 4  # the calibration, then three repetitions
+    assert [record.status for record in records] == ["reached", "reached"]
+    assert all(len(record.seconds) == 3 for record in records)
+    assert records[1].median == sorted(records[1].seconds)[1] >= 0.02
+    value, bound = ratio(records[1].as_dict(), records[0].as_dict())
+    assert value == records[1].median / records[0].median
+    assert not bound
+
+
+def test_the_loosest_setting_that_reaches_the_target_is_timed() -> None:
+    judge, right, wrong = small_race()
+    diary: list[str] = []
+    ladder = [
+        Fake("peer", plan, diary).rung(name) for plan, name in ((wrong, "loose"), (right, "fit"), (right, "tight"))
+    ]
+    (record,) = race([Entrant("peer", [ladder])], judge, certified(1e-6), repetitions=2, budget=5.0)
+    assert diary == ["peer loose", "peer fit", "peer fit", "peer fit"]
+    assert record.settings == "fit"
+    assert [attempt.settings for attempt in record.attempts] == ["loose", "fit"]
+    assert record.attempts[0].gap > 1e-3
+
+
+def test_of_several_variants_the_fastest_is_timed() -> None:
+    judge, right, _ = small_race()
+    diary: list[str] = []
+    slow, fast = Fake("peer", right, diary, sleep=0.05).rung("slow"), Fake("peer", right, diary).rung("fast")
+    (record,) = race([Entrant("peer", [[slow], [fast]])], judge, certified(1e-6), repetitions=1, budget=5.0)
+    assert record.settings == "fast"
+
+
+def test_failures_are_recorded_with_what_they_reached() -> None:
+    judge, _, wrong = small_race()
+
+    def burst() -> Answer:
+        raise RuntimeError("numerical errors at iteration 3")
+
+    entrants = [
+        Entrant("wrong", [[Fake("wrong", wrong, []).rung()]]),
+        Entrant("nan", [[Fake("nan", np.full_like(wrong, np.nan), []).rung()]]),
+        Entrant("burst", [[Rung("default", burst)]]),
+        Entrant("absent", (), unavailable="not installed"),
+    ]
+    records = {r.name: r for r in race(entrants, judge, certified(1e-6), repetitions=2, budget=5.0)}
+    assert {name: record.status for name, record in records.items()} == {
+        "wrong": "failed", "nan": "failed", "burst": "failed", "absent": "unavailable",
+    }  # fmt: skip
+    assert records["wrong"].gap > 1e-3
+    assert records["wrong"].note.startswith("no setting reached the target")
+    assert "NaN" in records["nan"].note
+    assert records["burst"].note == "RuntimeError: numerical errors at iteration 3"
+    assert not any(record.seconds for record in records.values())
+
+
+def test_who_is_over_budget_is_stopped_recorded_and_spared_harder_cases() -> None:
+    judge, right, _ = small_race()
+    diary: list[str] = []
+    endurance = Endurance(lambda case, other: case["n"] >= other["n"])
+    snail = Entrant("snail", [[Fake("snail", right, diary, sleep=30.0).rung()]])
+    quick = Entrant("quick", [[Fake("quick", right, diary).rung()]], ours=True, reference=True)
+    began = time.perf_counter()
+    records = race(endurance.admit([quick, snail], {"n": 2}), judge, certified(1e-6), repetitions=3, budget=0.1)
+    assert time.perf_counter() - began < 10.0
+    assert diary.count("snail default") == 1
+    assert (records[1].status, records[1].seconds) == ("over budget", [])
+    value, bound = ratio(records[1].as_dict(), records[0].as_dict())
+    assert bound
+    assert value == 0.1 / records[0].median
+    endurance.learn(records, {"n": 2})
+    again = race(endurance.admit([quick, snail], {"n": 5}), judge, certified(1e-6), repetitions=1, budget=0.1)
+    assert diary.count("snail default") == 1
+    assert again[1].status == "over budget"
+    assert "n 2" in again[1].note
+    assert not endurance.admit([snail], {"n": 1})[0].exhausted  # an easier case is open to it
+
+
+def test_repetitions_stop_when_the_budget_is_spent() -> None:
+    judge, right, _ = small_race()
+    entrant = Entrant("slow", [[Fake("slow", right, [], sleep=0.1).rung()]])
+    (record,) = race([entrant], judge, certified(1e-6), repetitions=10, budget=0.25)
+    assert record.status == "reached"
+    assert 2 <= len(record.seconds) <= 4
+
+
+def test_our_own_solvers_stop_at_their_deadline_and_keep_what_they_have() -> None:
+    problem = a_problem()
+    entrant = solver_entrant("ours", problem, ForwardBackward, tol=0.0, budget=0.05, settings="FB")
+    (record,) = race([entrant], Judge(problem), certified(0.0), repetitions=1, budget=0.05)
+    assert record.status == "over budget"
+    assert math.isfinite(record.gap)
+    assert record.curve
+
+    def not_written() -> object:
+        raise TypeError("unexpected keyword argument 'accelerate'")
+
+    absent = solver_entrant("ours", problem, not_written, tol=0.0, budget=0.05, settings="")
+    assert "accelerate" in absent.unavailable
+
+
+def fake_record(name: str, seconds: float, *, gap: float = 1e-7, **more: object) -> dict[str, object]:
+    record = {
+        "name": name, "ours": False, "reference": False, "settings": f"{name}()", "status": "reached",
+        "seconds": [seconds], "median": seconds, "gap": gap, "marginal_error": 1e-9, "certified": math.nan,
+        "prepared": 0.0, "budget": 10.0, "note": "", "curve": [], "extra": {},
+        "attempts": [{"settings": "x", "seconds": seconds, "gap": gap, "marginal_error": 1e-9, "note": ""}],
+    }  # fmt: skip
+    return {**record, **more}
+
+
+def fake_case(**case: object) -> dict[str, object]:
+    own = fake_record("driftway", 0.5, ours=True, reference=True, curve=[[0.1, 1e-2], [0.2, 1e-4], [0.5, 1e-7]])
+    return {
+        "case": case,
+        "records": [
+            own,
+            fake_record("CGS", 6.0, ours=True),
+            fake_record("Algorithm 1, α = 10", 2.0, ours=True),
+            fake_record("POT gcg", 3.0, gap=5e-3, status="failed", note="no setting"),
+            fake_record("POT sinkhorn_l1l2_gl", 8.0, gap=5e-3, status="over budget"),
+        ],
+    }
+
+
+def test_equal_objective_reads_our_trace() -> None:
+    assert equal_objective(fake_case(), "POT gcg") == pytest.approx(3.0 / 0.2)
+    assert math.isnan(equal_objective(fake_case(), "nobody"))
+    easy = fake_case()
+    easy["records"][3] |= {"gap": 1e-12, "attempts": []}  # beyond what was asked for
+    assert equal_objective(easy, "POT gcg") == pytest.approx(3.0 / 0.5)
+
+
+def test_a_lower_bound_below_the_target_decides_nothing() -> None:
+    assert at_least("", 10.0, [(12.0, False), (3.0, True)]).reached is None
+    assert at_least("", 10.0, [(12.0, False), (3.0, False)]).reached is False
+    assert at_least("", 10.0, [(12.0, True)]).reached is True
+    assert at_least("", 10.0, [(12.0, False)], lost=1).reached is False
+    assert at_least("", 10.0, []).reached is None
+
+
+def test_exponents_are_fitted() -> None:
+    sizes = np.array([10.0, 100.0, 1000.0])
+    assert exponent(sizes, 3 * sizes**1.5) == pytest.approx(1.5)
+    assert math.isnan(exponent(sizes[:1], sizes[:1]))
+
+
+def synthetic() -> dict[str, dict[str, object]]:
+    """Numbers of every part, made up."""
+    growth = [
+        {"n": n, "status": "reached", "note": "", "gap": 5e-4, "seconds": 1e-7 * n**2, "sinkhorn_iterations": 50,
+         "sweep_seconds": 6e-10 * n**2, "extra_mib": 1e-3 * n, "peak_mib": 100 + 1e-3 * n}
+        for n in (5000, 10_000, 100_000)
+    ]  # fmt: skip
+    medians = {"driftway": 0.5, "OTT-JAX": 5.0}
+    figure2 = [fake_case(**{"λ": s, "normalization": k}) for s in (0.5, 0.01) for k in ("coupling", "mean", "sum")]
+    return {
+        "figure2": {"cases": figure2, "budget": 10.0},
+        "group_lasso": {"cases": [fake_case(**{"ε": 0.1, "η": 2.0, "n": 500, "m": 50, "gap": 1e-6})], "budget": 10.0},
+        "entropic": {
+            "cases": [fake_case(**{"metric": "euclidean", "given as": "matrix", "n": 5000, "ε / mean cost": 0.5})],
+            "budget": 10.0,
+        },
+        "growth": {"cases": growth, "budget": 10.0, "tol": 1e-3},
+        "small": {"cases": [fake_case(weight=1.0)], "budget": 10.0},
+        "sweep": {
+            "cases": [{"dtype": "float64", "median": medians, "ns": {}, "notes": {"POT sinkhorn_log": "ImportError"}}],
+            "limits": {"exp_float64_ns": 1.0, "exp_float32_ns": 0.5, "copy_gb_per_s": 10.0, "dot_gb_per_s": 10.0},
+            "n": 5000,
+            "m": 1000,
+        },
+    }
+
+
+def test_the_page_is_made_from_the_stored_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.plots.MISSING", "no pictures here")
+    machine = {"cpu": "A processor", "cores": 2, "python": "3.11", "packages": {"numpy": "2"}}
+    for name, data in synthetic().items():
+        save({**data, "part": name, "quick": False, "machine": machine, "seconds": 60.0}, tmp_path, name)
+    text = write_page(tmp_path).read_text()
+    assert "| Figure 2 | mean: at least 10 times faster than CGS | reached | smallest ratio 12× |" in text
+    assert "3× to the target" not in text
+    assert "– to the target, 15× to its own gap of 5e-03" in text
+    assert (
+        "| Group lasso | at least 10 times faster than POT at equal objective | reached | smallest ratio 40× |" in text
+    )
+    assert (
+        "Algorithm 1 takes at λ = 0.5 2 s against 6 s and at λ = 0.01 2 s against 6 s for CGS: the claim holds" in text
+    )
+    assert "| Growth | exponent of memory in n + m at most 1.1 | reached | 1.000 |" in text
+    assert "| One Sinkhorn iteration | float64: at most 0.6 ns per entry | reached | 0.50 ns |" in text
+    assert "| Small problems | a few milliseconds (at most 5 ms) per solve | **not reached** | slowest 500 ms |" in text
+    assert "A processor, 2 cores" in text
+    assert str(tmp_path) not in text
+
+
+def test_numbers_survive_storage(tmp_path: Path) -> None:
+    save({"gap": math.nan, "n": np.int64(3), "x": np.float64(0.25), "list": (1, math.inf)}, tmp_path, "part")
+    loaded = load(tmp_path, "part")
+    assert loaded is not None
+    assert math.isnan(loaded.pop("gap"))
+    assert loaded == {"n": 3, "x": 0.25, "list": [1, None]}
+    assert load(tmp_path, "nothing") is None
+
+
+def test_readings_print(tmp_path: Path) -> None:
+    from importlib import import_module
+
+    for name, data in synthetic().items():
+        reading = import_module(f"benchmarks.parts.{name}").read(data)
+        assert reading.title in terminal(reading)
+        assert reading.about in page({name: (data, reading)})
+
+
+def test_pots_group_lasso_is_our_group_lasso() -> None:
+    """What POT's entrant is given is the problem that it is judged by."""
+    pytest.importorskip("ot")
+    from benchmarks.peers_pot import group_lasso_entrant
+
+    X, Y = clouds(20, 10)
+    problem = Problem(PointCloudCost(X, Y), epsilon=0.5, regularizer=GroupLasso(np.arange(20) % 2, weight=0.1))
+    judge = Judge(problem, solve(problem, tol=1e-9, max_iter=10_000).lower_bound)
+    (record,) = race([group_lasso_entrant(problem, budget=20.0)], judge, certified(1e-3), repetitions=1, budget=20.0)
+    assert record.status == "reached", record

@@ -1,0 +1,212 @@
+"""Dual ascent: it finds the reference where first-order methods are slow, and what it certifies is true."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import oracle
+import pytest
+from problems import REGULARIZERS, Data, data
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway import (
+    DualAscent,
+    ForwardBackward,
+    GroupLasso,
+    Laplacian,
+    PointCloudCost,
+    Problem,
+    Sinkhorn,
+    Threads,
+    TimeSmoothness,
+    solve,
+)
+from driftway.model import Model
+from driftway.quasi_newton import Ascent
+from driftway.solvers import dual
+
+# At the smallest strength the logarithms of the plan leave no more than that.
+TOLERANCE = {1.0: 1e-9, 0.1: 1e-10, 0.01: 1e-11, 0.001: 1e-10}
+TIMES = ["time-mean", "time-sum", "time-coupling"]
+
+
+def problem(d: Data, name: str, epsilon: float, weight: float = 1.0) -> Problem:
+    J = REGULARIZERS[name][0](d, weight)
+    return Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=epsilon, regularizer=J)
+
+
+def reference(d: Data, name: str, epsilon: float, weight: float = 1.0) -> oracle.Reference:
+    cost = PointCloudCost(d.X, d.Y).rows(slice(None))
+    return oracle.solve(cost, d.a, d.b, epsilon, REGULARIZERS[name][1](d, weight))
+
+
+@pytest.mark.parametrize("engine", [Threads(), Threads(compiled=False)], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("weight", [1.0, 20.0])
+@pytest.mark.parametrize("epsilon", TOLERANCE)
+@pytest.mark.parametrize("shape", [(5, 8), (9, 4)], ids=str)
+@pytest.mark.parametrize("name", TIMES)
+def test_the_reference_is_found_at_every_strength_and_weight(
+    name: str, shape: tuple[int, int], epsilon: float, weight: float, engine: Threads
+) -> None:
+    d = data(*shape, seed=7)
+    s, truth = (
+        solve(problem(d, name, epsilon, weight), tol=TOLERANCE[epsilon], engine=engine),
+        reference(d, name, epsilon, weight),
+    )
+    scale = max(abs(truth.value), epsilon)
+    assert s.converged, s.message
+    assert "DualAscent" in s.message
+    assert abs(s.value - truth.value) <= 1e-8 * scale
+    assert np.abs(s.plan.dense() - truth.plan).sum() <= 1e-4
+    assert s.lower_bound <= truth.value + 1e-12 * scale
+    assert s.value >= truth.value - 1e-12 * scale
+
+
+def test_sums_and_multiples_of_time_terms_are_solved_as_one() -> None:
+    d = data(8, 6, seed=2)
+    first, second = TimeSmoothness(d.Y, d.previous, 2.0), TimeSmoothness(d.Y, d.X, 1.0, "sum")
+    p = Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.05, regularizer=0.5 * first + 0.0 * first + second)
+    penalties = [
+        oracle.time_smoothness(d.Y, d.previous, 1.0, d.a, "mean"),
+        oracle.time_smoothness(d.Y, d.X, 1.0, d.a, "sum"),
+    ]
+    truth = oracle.solve(PointCloudCost(d.X, d.Y).rows(slice(None)), d.a, d.b, 0.05, penalties)
+    s = solve(p, DualAscent(), tol=1e-9)
+    assert s.converged
+    assert s.value == pytest.approx(truth.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("mass", [1e-3, 1.0, 1e4])
+def test_masses_may_be_zero_and_of_any_total(mass: float) -> None:
+    d = data(12, 9, seed=4)
+    a, b = d.a.copy(), d.b.copy()
+    a[[0, 5]], b[3] = 0.0, 0.0
+    a, b = mass * a / a.sum(), mass * b / b.sum()
+    smooth = TimeSmoothness(d.Y, d.previous, 3.0)
+    p = Problem(PointCloudCost(d.X, d.Y), a, b, epsilon=0.02, regularizer=smooth)
+    s, other = solve(p, DualAscent(), tol=1e-8), solve(p, ForwardBackward(accelerate=True), tol=1e-7, max_iter=20_000)
+    assert s.converged
+    assert other.converged
+    assert s.value == pytest.approx(other.value, rel=1e-6)
+    gamma = s.plan.dense()
+    assert np.isfinite(gamma).all()
+    assert not gamma[[0, 5]].any()
+    assert not gamma[:, 3].any()
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_bounds_are_true_on_the_way(name: str) -> None:
+    d, epsilon = data(9, 7, seed=5), 0.005
+    p, truth = problem(d, name, epsilon, 10.0), reference(d, name, epsilon, 10.0)
+    for max_iter in (1, 2, 4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            s = solve(p, DualAscent(round_length=3), tol=1e-12, max_iter=max_iter)
+        assert s.lower_bound <= truth.value + 1e-12
+        assert truth.value <= s.value + 1e-12
+
+
+def test_the_gradient_is_that_of_the_value_and_newton_inverts_its_change() -> None:
+    d = data(7, 5, seed=6)
+    p = problem(d, "time-mean", 0.1, 3.0)
+    model = Model(p, Threads())
+    rng = np.random.default_rng(0)
+    space = dual._Space.of(model)
+    here = dual._at(model, space, 0.1, 0.1 * rng.normal(size=5), 0.1 * rng.normal(size=(7, 2)), np.zeros(7))
+    evaluate = dual._evaluator(model, here)
+    for _ in range(3):
+        v = rng.normal(size=here.x.size)
+        high, low = evaluate(here.x + 1e-5 * v), evaluate(here.x - 1e-5 * v)
+        assert high is not None
+        assert low is not None
+        assert (high.value - low.value) / 2e-5 == pytest.approx(np.dot(here.gradient, v), rel=1e-6)
+    step = dual._newton_direction(model, here)
+    high, low = evaluate(here.x + 1e-6 * step), evaluate(here.x - 1e-6 * step)
+    assert high is not None
+    assert low is not None
+    np.testing.assert_allclose((low.gradient - high.gradient) / 2e-6, here.gradient, atol=1e-6)
+
+
+def test_newton_steps_and_quasi_newton_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = data(40, 15, seed=8)
+    p = problem(d, "time-sum", 0.003, 5.0)
+    values = []
+    for cost in (0.0, np.inf):
+        monkeypatch.setattr(dual, "_newton_cost", lambda here, cost=cost: cost)
+        s = solve(p, DualAscent(), tol=1e-7, max_iter=200)
+        assert s.converged
+        values.append(s.value)
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+def test_a_warm_start_saves_evaluations_and_other_starts_are_refused() -> None:
+    X, Y = make_moons(120, noise=0.05, random_state=0)[0], make_moons(60, noise=0.05, random_state=1)[0]
+    p = Problem(PointCloudCost(X, Y), epsilon=0.02, regularizer=TimeSmoothness(Y, X, 5.0))
+    near = Problem(PointCloudCost(X, Y), epsilon=0.021, regularizer=TimeSmoothness(Y, X, 5.1))
+    first = solve(p, DualAscent())
+    again, cold = solve(near, DualAscent(), init=first), solve(near, DualAscent())
+    assert again.converged
+    assert again.trace.inner.sum() < cold.trace.inner.sum()
+    assert again.value == pytest.approx(cold.value, rel=1e-5)
+    with pytest.raises(ValueError, match="init must be a pair"):
+        solve(p, DualAscent(), init=np.full((120, 60), 1 / 7200))
+
+
+@pytest.mark.parametrize("J", [GroupLasso(np.arange(6) % 2), Laplacian(np.ones((6, 6)), np.ones((4, 2)))], ids=repr)
+def test_other_regularisers_are_refused_by_name(J: object) -> None:
+    rng = np.random.default_rng(0)
+    p = Problem(rng.random((6, 4)), epsilon=0.1, regularizer=J)
+    with pytest.raises(ValueError, match=type(J).__name__):
+        solve(p, DualAscent())
+
+
+def test_memory_is_linear_in_the_points() -> None:
+    n, m = 5000, 2500
+    X, Y = make_moons(n, noise=0.05, random_state=0)[0], make_moons(m, noise=0.05, random_state=1)[0]
+    p = Problem(PointCloudCost(X, Y), epsilon=0.5, regularizer=TimeSmoothness(Y, X, 1.0))
+    solve(Problem(PointCloudCost(X[:99], Y[:99]), epsilon=0.5, regularizer=TimeSmoothness(Y[:99], X[:99], 1.0)))
+    tracemalloc.start()
+    s = solve(p, tol=1e-3, engine=Threads(memory=2**20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert s.converged
+    assert peak < 8 * n * m / 4, "the plan was formed"
+
+
+def test_quasi_newton_solves_an_ill_conditioned_quadratic_in_few_evaluations() -> None:
+    scale = np.logspace(0, 4, 12)
+
+    class Place:
+        def __init__(self, x: np.ndarray) -> None:
+            self.x, self.value, self.gradient = x, float(-0.5 * np.dot(scale * x, x)), -scale * x
+            self.magnitude = abs(self.value)
+
+        def precondition(self, direction: np.ndarray) -> np.ndarray:
+            return direction
+
+    def done(place: Place) -> bool:
+        return float(np.abs(place.gradient).max()) < 1e-8
+
+    here, spent, _ = Ascent().run(Place(np.ones(12)), Place, done, 200)
+    assert done(here)
+    assert spent < 150
+
+
+def test_the_automatic_choice_is_said() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(12, 2)), rng.normal(size=(8, 2))
+    chosen = {
+        "Sinkhorn": None,
+        "DualAscent": TimeSmoothness(Y, X),
+        "DualNewton": GroupLasso(np.arange(12) % 2, 0.1),
+        "ForwardBackward": Laplacian(np.ones((12, 12)), Y),
+    }
+    for name, J in chosen.items():
+        s = solve(Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=J))
+        assert s.converged
+        assert name in s.message
+    assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3), init=np.full((12, 8), 1 / 96)).message
+    assert Sinkhorn().direct

@@ -1,0 +1,316 @@
+"""Newton's method on the semi-dual: the reference's optimum, true bounds on the way, few evaluations."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import oracle
+import pytest
+from problems import REGULARIZERS, Data, data, weight
+from scipy.special import wrightomega
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway import (
+    DualNewton,
+    ForwardBackward,
+    GroupLasso,
+    Laplacian,
+    PointCloudCost,
+    Problem,
+    Regularizer,
+    Solution,
+    Threads,
+    TimeSmoothness,
+    solve,
+)
+from driftway.iteration import Start
+from driftway.model import Model
+from driftway.solvers.dual_newton import fits
+from driftway.solvers.semi_dual import Penalty, SemiDual
+
+pytest.importorskip("numba")
+
+SHAPES = {"wide": (5, 8), "tall": (9, 4)}
+# A plan is known to √(gap/ε): these tolerances bring it to 1e-4 in L1 at every ε.
+TOLERANCE = {1.0: 1e-9, 0.1: 1e-10, 0.01: 1e-11, 0.001: 1e-12}
+NAMES = ("lasso", "lasso+time")
+
+
+def posed(d: Data, epsilon: float, J: Regularizer) -> Problem:
+    return Problem(PointCloudCost(d.X, d.Y, "euclidean"), d.a, d.b, epsilon=epsilon, regularizer=J)
+
+
+def truth_of(p: Problem, penalties: list) -> oracle.Reference:
+    return oracle.solve(p.cost.rows(slice(None)), p.a, p.b, p.epsilon, penalties)
+
+
+def pair(d: Data, name: str, epsilon: float, w: float) -> tuple[Problem, oracle.Reference]:
+    """A problem of the table with its weights times w, and its reference."""
+    ours, theirs = REGULARIZERS[name]
+    p = posed(d, epsilon, ours(d, w))
+    return p, truth_of(p, theirs(d, w))
+
+
+def agrees(s: Solution, truth: oracle.Reference, epsilon: float) -> None:
+    assert s.converged, s.message
+    scale = max(abs(truth.value), epsilon * truth.plan.sum())
+    assert abs(s.value - truth.value) <= 1e-6 * scale
+    assert np.abs(s.plan.dense() - truth.plan).sum() <= 1e-4 * truth.plan.sum()
+    assert s.lower_bound <= truth.value + 1e-13 * scale
+    assert s.value >= truth.value - 1e-13 * scale
+
+
+def semi_dual(p: Problem) -> SemiDual:
+    penalty = Penalty.of(p.regularizer, p.a, p.shape[1])
+    assert penalty is not None
+    return SemiDual.of(Model(p, Threads()), penalty)
+
+
+def evaluations(s: Solution) -> float:
+    return float(s.trace.inner.sum())
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["shrunk", "full"])
+@pytest.mark.parametrize("epsilon", TOLERANCE)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_it_finds_the_reference(name: str, shape: str, epsilon: float, full: bool) -> None:
+    d = data(*SHAPES[shape], seed=list(REGULARIZERS).index(name))
+    p, truth = pair(d, name, epsilon, 1.0 if full else weight(epsilon))
+    agrees(solve(p, DualNewton(), tol=TOLERANCE[epsilon]), truth, epsilon)
+
+
+@pytest.mark.parametrize("normalization", ["sum", "coupling"])
+def test_it_takes_any_sum_of_squares_of_moments(normalization: str) -> None:
+    d, epsilon = data(7, 6, seed=4), 0.05
+    J = (
+        0.5 * (GroupLasso(d.labels, 0.2) + TimeSmoothness(d.Y, d.previous, 0.3, normalization))
+        + 2.0 * TimeSmoothness(d.Y[:, :1] ** 2, d.previous[:, :1], 0.1)
+        + GroupLasso(d.labels + 5, 0.1)
+    )
+    p = posed(d, epsilon, J)
+    penalties = [
+        oracle.group_lasso(d.labels, 0.2),
+        oracle.time_smoothness(d.Y, d.previous, 0.15, d.a, normalization),
+        oracle.time_smoothness(d.Y[:, :1] ** 2, d.previous[:, :1], 0.2, d.a, "mean"),
+    ]
+    agrees(solve(p, DualNewton(), tol=1e-10), truth_of(p, penalties), epsilon)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_and_columns_without_mass_stay_empty(name: str) -> None:
+    d, epsilon = data(9, 7, seed=2), 0.05
+    d.a[[0, 3, 6, 4]], d.b[[1, 5]] = 0.0, 0.0  # the whole of one class, and a row of another
+    d.a[:], d.b[:] = d.a / d.a.sum(), d.b / d.b.sum()
+    p, truth = pair(d, name, epsilon, 1.0)
+    s = solve(p, DualNewton(), tol=1e-10)
+    agrees(s, truth, epsilon)
+    f, g = s.potentials
+    np.testing.assert_array_equal(np.isneginf(f), d.a == 0)
+    np.testing.assert_array_equal(np.isneginf(g), d.b == 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mass", [1e3, 1e-3])
+def test_the_total_mass_is_any(name: str, mass: float) -> None:
+    """These J are homogeneous, so that masses times t multiply the optimum by t and add ε t log t."""
+    d, epsilon = data(8, 6, seed=1), 0.05
+    J = REGULARIZERS[name][0](d, 1.0)
+    one, other = (
+        solve(
+            Problem(PointCloudCost(d.X, d.Y), t * d.a, t * d.b, epsilon=epsilon, regularizer=J), DualNewton(), tol=1e-11
+        )
+        for t in (1.0, mass)
+    )
+    assert one.converged
+    assert other.converged
+    assert other.value == pytest.approx(mass * (one.value + epsilon * np.log(mass)), rel=1e-10)
+    np.testing.assert_allclose(other.plan.dense(), mass * one.plan.dense(), rtol=1e-6, atol=1e-9 * mass)
+
+
+@pytest.mark.parametrize("labels", [np.arange(8), np.zeros(8), list("abcabcab")], ids=["each", "one", "strings"])
+def test_classes_are_of_any_size(labels: object) -> None:
+    d, epsilon = data(8, 6, seed=3), 0.05
+    p = posed(d, epsilon, GroupLasso(labels, 0.4))
+    agrees(solve(p, DualNewton(), tol=1e-10), truth_of(p, [oracle.group_lasso(labels, 0.4)]), epsilon)
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 1e-2, 1.0, 1e2, 1e4])
+def test_the_weight_is_any_multiple_of_epsilon(ratio: float) -> None:
+    d, epsilon = data(7, 6, seed=6), 0.1
+    p = posed(d, epsilon, GroupLasso(d.labels, ratio * epsilon))
+    agrees(solve(p, DualNewton(), tol=1e-11), truth_of(p, [oracle.group_lasso(d.labels, ratio * epsilon)]), epsilon)
+
+
+def moons(n: int, m: int, epsilon: float, dtype: type = np.float64) -> Problem:
+    (X, labels), (Y, _) = make_moons(n, noise=0.05, random_state=0), make_moons(m, noise=0.05, random_state=1)
+    J = GroupLasso(labels, 0.1) + TimeSmoothness(Y, X, 0.2)
+    return Problem(PointCloudCost(X.astype(dtype), Y.astype(dtype)), epsilon=epsilon, regularizer=J)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_forward_backward_agrees_on_two_moons(dtype: type) -> None:
+    p = moons(200, 60, 0.02, dtype)
+    newton, splitting = solve(p, DualNewton(), tol=1e-8), solve(p, ForwardBackward(accelerate=True), tol=1e-8)
+    assert newton.converged
+    assert splitting.converged
+    assert newton.plan.dense().dtype == dtype
+    assert newton.lower_bound <= splitting.value
+    assert splitting.lower_bound <= newton.value
+    assert newton.value == pytest.approx(splitting.value, rel=1e-7)
+    assert np.abs(newton.plan.dense() - splitting.plan.dense()).sum() <= 1e-3
+    assert evaluations(newton) < evaluations(splitting) / 5
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-10])
+def test_large_problems_are_solved_in_mixed_precision(tol: float) -> None:
+    p = moons(700, 100, 0.02)
+    mixed, exact = (solve(p, DualNewton(), tol=tol, engine=Threads(mixed=kind)) for kind in (True, False))
+    assert mixed.converged
+    assert exact.converged
+    assert abs(mixed.value - exact.value) <= tol * max(abs(exact.value), p.epsilon)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("epsilon", [0.5, 0.02])
+def test_every_certified_gap_is_a_true_bound_on_the_way(name: str, epsilon: float) -> None:
+    p, truth = pair(data(6, 7, seed=3), name, epsilon, 1.0)
+    rough = np.random.default_rng(0).normal(size=6), np.zeros(7)
+    gaps = []
+    for init in (None, rough):
+        for max_iter in (1, 2, 4, 8):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                s = solve(p, DualNewton(round_length=1), tol=1e-14, max_iter=max_iter, init=init)
+            assert s.lower_bound <= truth.value + 1e-13 <= s.value + 2e-13
+            gaps.append(s.gap)
+    assert max(gaps) > 1e-3  # some were far from the optimum
+
+
+@pytest.mark.parametrize("fine", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_dual_is_below_the_optimum_everywhere(name: str, fine: bool) -> None:
+    p, truth = pair(data(6, 7, seed=3), name, 0.05, 1.0)
+    dual, rng = semi_dual(p), np.random.default_rng(1)
+    for size in (0.1, 1.0, 10.0, 1000.0):
+        for _ in range(10):
+            place = dual.at(p.epsilon, size * rng.normal(size=dual.linear.shape), fine=fine)
+            assert place.bound <= truth.value + 1e-13
+            np.testing.assert_allclose(place.plan(Model(p, Threads())).sum(axis=0), p.b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 30.0])
+def test_gradient_and_hessian_are_those_of_the_dual(name: str, ratio: float) -> None:
+    d, rng, h = data(9, 7, seed=5), np.random.default_rng(2), 1e-5
+    p = posed(d, 0.3 / ratio, REGULARIZERS[name][0](d, 1.0))
+    dual = semi_dual(p)
+    theta, direction = rng.normal(size=(2, *dual.linear.shape))
+    theta[0] += dual.lowest / p.epsilon
+    here, (ahead, behind) = dual.at(p.epsilon, theta), (dual.at(p.epsilon, theta + t * direction) for t in (h, -h))
+    product, slide = here.hessian(direction)
+    assert np.vdot(here.gradient, direction) == pytest.approx((ahead.value - behind.value) / (2 * h), rel=1e-6)
+    scale = np.abs(product).max()
+    np.testing.assert_allclose(product, (behind.gradient - ahead.gradient) / (2 * h), atol=1e-6 * scale)
+    heavy = here.roots + here.g[:, None] > -40  # the others are not followed
+    np.testing.assert_allclose(slide[heavy], ((ahead.roots - behind.roots) / (2 * h))[heavy], atol=1e-6)
+    rough = dual.at(p.epsilon, theta, fine=False).hessian(direction)[0]
+    np.testing.assert_allclose(rough, product, atol=1e-5 * scale)
+
+
+def test_the_diagonal_of_the_hessian_is_bounded_by_the_rows() -> None:
+    """H ≼ diag(γ), which is why Sinkhorn's updates ascend."""
+    dual = semi_dual(posed(data(9, 7, seed=5), 0.1, GroupLasso(np.arange(9) % 3, 0.3)))
+    place = dual.at(0.1, np.random.default_rng(0).normal(size=dual.linear.shape))
+    n = dual.a.size
+    matrix = np.column_stack([place.hessian(unit[None])[0][0] for unit in np.eye(n)])
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-14)
+    assert np.linalg.eigvalsh(matrix).min() >= -1e-14
+    assert np.linalg.eigvalsh(np.diag(place.sums[0]) - matrix).min() >= -1e-14
+
+
+def test_wrights_function_is_accurate() -> None:
+    from driftway.group_kernels import OMEGA_RESIDUAL, fill_omega
+
+    x = np.concatenate([np.linspace(-690, -6, 20_001), np.linspace(-6, 10, 40_001), 10 ** np.linspace(1, 12, 10_001)])
+    w = np.empty_like(x)
+    fill_omega(np.zeros_like(x), 1.0, x, 0.0, w)
+    np.testing.assert_allclose(w, wrightomega(x), rtol=5e-13)
+    few = x < 100  # beyond, x itself has larger rounding errors
+    residual = w[few].astype(np.longdouble)
+    residual += np.log(residual) - x[few]
+    assert np.abs(residual).max() <= OMEGA_RESIDUAL
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solution_is_a_warm_start(name: str) -> None:
+    d = data(12, 10, seed=9)
+    p, near = (posed(d, 0.01, REGULARIZERS[name][0](d, w)) for w in (1.0, 1.05))
+    cold, other = solve(p, DualNewton()), solve(near, DualNewton(), tol=1e-9)
+    again, moved = solve(p, DualNewton(), init=cold), solve(p, DualNewton(), init=other)
+    from_potentials = solve(p, DualNewton(), init=cold.potentials)
+    for s in (again, moved, from_potentials):
+        assert s.converged
+        assert s.value == pytest.approx(cold.value, rel=2e-6)
+    assert evaluations(again) <= 3
+    assert evaluations(moved) <= evaluations(cold) / 2
+    if name == "lasso":  # whose potentials are all there is to know
+        assert evaluations(from_potentials) <= 3
+
+
+def test_potentials_solve_the_optimality_conditions() -> None:
+    """C + ∇J(γ) + ε log γ = f ⊕ g."""
+    p, _ = pair(data(8, 7, seed=1), "lasso+time", 0.1, 1.0)
+    s = solve(p, DualNewton(), tol=1e-12)
+    gamma = s.plan.dense()
+    left = p.cost.rows(slice(None)) + p.regularizer.gradient(gamma) + p.epsilon * np.log(gamma)
+    np.testing.assert_allclose(left, np.add.outer(*s.potentials), atol=1e-8)
+
+
+def test_threads_give_the_same_bits_every_time() -> None:
+    p, engine = moons(60, 40, 0.02), Threads(workers=3, block_entries=64)
+    first, second = (solve(p, DualNewton(), engine=engine) for _ in range(2))
+    np.testing.assert_array_equal(first.plan.dense(), second.plan.dense())
+    assert first.value == second.value
+    alone = solve(p, DualNewton(), engine=Threads(workers=1))
+    assert first.value == pytest.approx(alone.value, rel=1e-6)
+
+
+def test_a_state_can_be_advanced_twice() -> None:
+    p, _ = pair(data(8, 7, seed=1), "lasso+time", 0.01, 1.0)
+    model, solver = Model(p, Threads()), DualNewton(round_length=2)
+    state = solver.start(model, Start(np.zeros(8), np.zeros(7)), accuracy=1e-10)
+    first, second = (solver.advance(model, state, accuracy=1e-12) for _ in range(2))
+    assert first.bound == second.bound > state.bound
+    np.testing.assert_array_equal(first.point.plan.array(), second.point.plan.array())
+
+
+def test_tolerances_beyond_floating_point_end_soon_and_without_nan() -> None:
+    p, _ = pair(data(12, 10, seed=9), "lasso+time", 0.05, 1.0)
+    with pytest.warns(ConvergenceWarning):
+        s = solve(p, DualNewton(), tol=0.0)
+    assert s.gap <= 1e-11
+    assert evaluations(s) <= 200
+    assert np.isfinite(s.plan.dense()).all()
+
+
+def test_which_problems_fit() -> None:
+    d = data(6, 5, seed=0)
+    lasso, time = GroupLasso(d.labels, 0.3), TimeSmoothness(d.Y, d.previous, 0.5)
+    unseen, graph = TimeSmoothness(d.Y, d.previous, 0.0), Laplacian(d.source_similarity, d.Y)
+    suited = [lasso, 2.0 * lasso, lasso + time, 3.0 * (lasso + 0.5 * time) + lasso, lasso + unseen, lasso + 0.0 * graph]
+    unsuited = [time, graph, lasso + graph, GroupLasso(d.labels, 0.0), 0.0 * lasso + time, lasso + GroupLasso([0] * 6)]
+    assert all(fits(posed(d, 0.1, J)) for J in suited)
+    assert not any(fits(posed(d, 0.1, J)) for J in unsuited)
+    assert not fits(posed(d, 0.0, lasso))
+    for J in unsuited:
+        with pytest.raises(ValueError, match=r"GroupLasso of positive weight.*got .*; use ForwardBackward"):
+            solve(posed(d, 0.1, J), DualNewton())
+    with pytest.raises(ValueError, match="needs epsilon > 0, got 0"):
+        solve(posed(d, 0.0, lasso), DualNewton())
+    with pytest.raises(ValueError, match=r"compiled code.*driftway\[fast\]"):
+        solve(posed(d, 0.1, lasso), DualNewton(), engine=Threads(compiled=False))
+    with pytest.raises(ValueError, match="round_length must be at least 1, got 0"):
+        DualNewton(round_length=0)
