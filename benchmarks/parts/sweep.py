@@ -69,7 +69,7 @@ def _ours(X: Array, Y: Array) -> Callable[[], float]:
     state = [np.zeros(len(X)), np.zeros(len(Y))]
 
     def iterate() -> None:
-        swept = model.engine.sweep(Request(log, state[0], state[1], row_mass=model.a))
+        swept = model.engine.sweep(Request(log, state[0], state[1], row_mass=model.a, single=X.dtype == np.float32))
         state[0], state[1] = swept.f, state[1] + np.log(model.b / swept.columns)
 
     iterate()

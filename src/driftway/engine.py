@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, util
@@ -113,7 +113,7 @@ class StoredKernel:
                 columns += u[block] @ K
             return columns
 
-        return u, np.add.reduce(self.engine.each(visit, n, m))
+        return u, np.add.reduce(self.engine.each(visit, n, m, blas=not self.engine.compiled))
 
     def normal(self, u: Double, v: Double) -> tuple[Double, Double]:
         """B = diag(u) K diag(v) and the smaller of BᵀB and BBᵀ."""
@@ -385,13 +385,13 @@ class Threads:
         self.each(visit, n, m)
         return array
 
-    def each(self, visit: Callable[[slice], T], n: int, m: int) -> list[T]:
-        """`visit` applied to consecutive parts of the rows, one per worker, with BLAS kept to one thread."""
+    def each(self, visit: Callable[[slice], T], n: int, m: int, *, blas: bool = True) -> list[T]:
+        """`visit` applied to consecutive parts of the rows, one per worker, with BLAS, if used, kept to one thread."""
         if n * m <= self.block_entries or self.workers == 1:
             return [_quietly(visit, slice(0, n))]
         cuts = [n * k // self.workers for k in range(self.workers + 1)]
         parts = [slice(low, high) for low, high in pairwise(cuts) if high > low]
-        with single_blas():
+        with single_blas() if blas else nullcontext():
             return list(_pool(self.workers, os.getpid()).map(lambda part: _quietly(visit, part), parts))
 
     def blocks(self, part: slice, m: int) -> list[slice]:

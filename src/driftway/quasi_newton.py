@@ -68,12 +68,12 @@ class Ascent:
     ) -> tuple[P, int, bool]:
         spent, steepness, idle = 0, np.inf, 0
         while spent < limit and not done(here):
-            # Where rounding decides, the gradient goes up and down without end.
-            idle = 0 if (now := _steepness(here)) < 0.9 * steepness else idle + 1
-            steepness = min(now, steepness)
+            direction = self._direction(here)
+            # Where rounding decides, the slope goes up and down without end.
+            now = float(np.dot(direction, here.gradient))
+            idle, steepness = (0, now) if now < 0.9 * steepness else (idle + 1, steepness)
             if idle > PATIENCE and now < ROUNDING * here.magnitude:
                 return here, spent, True
-            direction = self._direction(here)
             there, count = _search(here, direction, evaluate)
             spent += count
             if there is None:
@@ -123,7 +123,3 @@ def _search(here: P, direction: Double, evaluate: Callable[[Double], P | None]) 
                 return there, count
         t *= 0.5
     return None, count
-
-
-def _steepness(place: Place) -> float:
-    return float(np.dot(place.gradient, place.precondition(place.gradient)))
