@@ -165,6 +165,20 @@ def test_the_numpy_engine_solves_what_the_compiled_one_does() -> None:
     assert ours.value == pytest.approx(theirs.value, rel=1e-9)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_long_sweeps_tell_how_far_they_are(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftway.engine.LONG_SWEEP", 1)
+    monkeypatch.setattr("driftway.engine.CALL_ENTRIES", 100)
+    engine, seen = Threads(compiled=compiled, block_entries=100), []
+    engine.watch = seen.append
+    log = Dense(np.zeros((40, 20)))
+    sums = engine.sweep(Request(log, np.zeros(40), np.zeros(20)))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert len(seen) > 5
+    np.testing.assert_array_equal(sums.columns, np.full(20, 40.0))
+
+
 def test_without_numba_everything_works_and_asking_for_it_names_the_extra() -> None:
     code = """
 import sys

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, util
 from itertools import pairwise
+from threading import Lock
 from types import ModuleType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -31,6 +32,8 @@ T = TypeVar("T")
 # A row sum in this range was computed without harmful under- or overflow; outside, the row is shifted by its maximum.
 SAFE = (1e-200, 1e200)
 LOG2E = 1.4426950408889634
+# Entries per call of compiled code, so that a long sweep can be watched and interrupted; and what is long.
+CALL_ENTRIES, LONG_SWEEP = 2**26, 2**29
 # Entries of a block of rows in a matrix product: enough for BLAS to be at its best.
 GRAM_ENTRIES = 2**20
 
@@ -210,6 +213,11 @@ class Threads:
             raise ImportError("compiled=True needs Numba; install driftway[fast]")
         self.compiled = _numba_installed() if compiled is None else compiled
         self.mixed = flag("mixed", mixed)
+        # Told the share of a long sweep that is done, while somebody watches.
+        self.watch: Callable[[float], None] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"watch": None}
 
     def __repr__(self) -> str:
         return (
@@ -227,7 +235,8 @@ class Threads:
             0 if request.left is None else request.left.shape[1],
         )
         compiled = self.compiled and request.inner is None and not request.entropy
-        visit = self._compiled_visit(request, out) if compiled else self._visit(request, out)
+        tell = _Teller(self.watch if n * m >= LONG_SWEEP else None, n)
+        visit = self._compiled_visit(request, out, tell) if compiled else self._visit(request, out, tell)
         # Partial sums are added in the order of the rows: the same bits whatever thread was first.
         parts = self.each(visit, n, m)
         columns, left, inner, entropy, excess = (sum(part) for part in zip(*parts, strict=True))
@@ -242,7 +251,7 @@ class Threads:
             float(excess),
         )
 
-    def _visit(self, request: Request, out: _Sums) -> Callable[[slice], _Part]:
+    def _visit(self, request: Request, out: _Sums, tell: _Teller) -> Callable[[slice], _Part]:
         """A part of a sweep in NumPy."""
 
         def visit(part: slice) -> _Part:
@@ -262,11 +271,12 @@ class Threads:
                     inner += float(np.vdot(gamma, request.inner.rows(block)))
                 if request.entropy:
                     entropy += entropy_of(gamma)
+                tell(block)
             return columns, left, inner, entropy, excess
 
         return visit
 
-    def _compiled_visit(self, request: Request, out: _Sums) -> Callable[[slice], _Part]:
+    def _compiled_visit(self, request: Request, out: _Sums, tell: _Teller) -> Callable[[slice], _Part]:
         """A part of a sweep in compiled code."""
         log = request.log
         single = request.single and self.mixed and request.remainder is None
@@ -289,6 +299,7 @@ class Threads:
                     u, v = request.remainder
                     lacking = (mass, empty) if u is None else (empty, u)
                     excess += code.sweep_rounded(*where, *lacking, v, V, U, *sums)
+                tell(block)
             if request.row_mass is not None and request.remainder is None:
                 out.f[part] = spelled.shifts[part] / LOG2E - spelled.rows[part]
             return columns, left.T, 0.0, 0.0, excess / LOG2E
@@ -414,6 +425,20 @@ class _Sums:
     c: int
 
 
+class _Teller:
+    """Counts the rows that a sweep has visited and tells the share to whoever watches."""
+
+    def __init__(self, watch: Callable[[float], None] | None, rows: int) -> None:
+        self._watch, self._rows, self._done, self._lock = watch, rows, 0, Lock()
+
+    def __call__(self, block: slice) -> None:
+        if self._watch is None:
+            return
+        with self._lock:
+            self._done += block.stop - block.start
+            self._watch(self._done / self._rows)
+
+
 class _Spelled:
     """A log-plan  log + f ⊕ g  as compiled code wants it: in units of log₂ and one precision."""
 
@@ -434,10 +459,12 @@ class _Spelled:
 
     def over(self, blocks: list[slice], part: slice) -> Iterator[tuple[slice, tuple[object, ...]]]:
         """The rows to visit and what they are made of; blocks of rows are computed where that is all one can have."""
-        if self._terms is not None:
-            yield part, self._terms
-            return
         n, m = self.log.shape
+        if self._terms is not None:
+            size = max(4, CALL_ENTRIES // m)
+            for low in range(part.start, part.stop, size):
+                yield slice(low, min(low + size, part.stop)), self._terms
+            return
         empty = np.empty((n, 0), self.real), np.empty((0, m), self.real)
         for block in blocks:
             base = np.ascontiguousarray(self.log.rows(block))

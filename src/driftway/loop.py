@@ -41,7 +41,7 @@ def iterate(
     trace, n_iter, stuck = Trace(), 0, False
     accuracy = max(INNER_SHARE * tol, INNER_LAST if getattr(solver, "direct", False) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
-    with Progress(progress, tol) as bar:
+    with Progress(progress, tol, model.engine) as bar:
         state = solver.start(model, start, accuracy)
         while True:
             last = n_iter == max_iter

@@ -6,14 +6,15 @@ import math
 from types import TracebackType
 from typing import Any, Self
 
+from driftway.engine import Engine
 from driftway.solution import Iteration
 
 
 class Progress:
     """Shows the decades of the gap that are done, from where it began down to the tolerance; silent if off."""
 
-    def __init__(self, show: bool, tol: float) -> None:
-        self._tol = max(tol, 1e-300)
+    def __init__(self, show: bool, tol: float, engine: Engine) -> None:
+        self._tol, self._engine, self._said = max(tol, 1e-300), engine, ""
         self._bar: Any = None
         self._began = math.nan
         if show:
@@ -24,7 +25,13 @@ class Progress:
             self._bar = tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed} {postfix}")
 
     def __enter__(self) -> Self:
+        if self._bar is not None and hasattr(self._engine, "watch"):
+            self._engine.watch = self.sweep
         return self
+
+    def sweep(self, share: float) -> None:
+        """Shows how far a long sweep over the plan has come."""
+        self._bar.set_postfix_str(f"{self._said}sweep {share:.0%}")
 
     def update(self, iteration: Iteration) -> None:
         if self._bar is None:
@@ -35,10 +42,13 @@ class Progress:
         if worst > 0 and not math.isnan(self._began):
             done = math.log(self._began / max(worst, self._tol)) / math.log(self._began / self._tol)
             self._bar.n = min(max(done, self._bar.n), 1.0)
-        self._bar.set_postfix_str(f"gap {iteration.gap:.1e}, marginals {iteration.marginal_error:.1e}")
+        self._said = f"gap {iteration.gap:.1e}, marginals {iteration.marginal_error:.1e}, "
+        self._bar.set_postfix_str(self._said.removesuffix(", "))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+            if hasattr(self._engine, "watch"):
+                self._engine.watch = None
