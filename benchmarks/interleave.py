@@ -21,6 +21,10 @@ Status = Literal["reached", "failed", "over budget", "unavailable"]
 Reached = Callable[[Answer, Verdict, float], bool]
 
 
+# Before each timed run: threads that wait by spinning (OpenBLAS, OpenMP) come to rest and disturb nobody.
+PAUSE = 0.3
+
+
 @dataclass(frozen=True)
 class Rung:
     """One setting of an entrant: what it is and how to run it.
@@ -267,6 +271,7 @@ def _repeat(runner: _Running, judge: Judge, reached: Reached) -> None:
     assert runner.rung is not None
     record = runner.record
     try:
+        time.sleep(PAUSE)
         with warnings.catch_warnings(), time_limit(3.0 * record.budget):
             warnings.simplefilter("ignore")
             began = time.perf_counter()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -78,28 +78,28 @@ class DualAscent:
             raise ValueError("DualAscent starts from potentials: init must be a pair (f, g) or a Solution")
         if start.log is not None or start.f.any() or start.g.any():
             P = np.zeros_like(space.centre) if start.log is None else -epsilon * start.log.P
-            here, spent = _at(model, space, epsilon, start.g, P, start.f / epsilon), 1
-            if here.error > FAR:
-                here, spent = _path(model, space)
-        else:
-            here, spent = _path(model, space)
-        return self._round(model, here, Ascent(), accuracy, spent)
+            here = _at(model, space, epsilon, start.g, P, start.f / epsilon)
+            if here.error <= FAR:
+                return self._round(model, _Course(here, []), 1, accuracy)
+        return self._round(model, *_first(model, space), accuracy)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        here, ascent, stuck = state.memory
-        if stuck:
+        course = state.memory
+        if course.stuck:
             return replace(state, inner=0)
-        return self._round(model, here, ascent, min(accuracy, 0.1 * state.point.error))
+        return self._round(model, replace(course), 0, min(accuracy, 0.1 * state.point.error))
 
-    def _round(self, model: Model, here: _Place, ascent: Ascent, accuracy: float, spent: int = 0) -> State:
-        here, count, stuck = _climb(model, here, ascent, accuracy, self.round_length)
+    def _round(self, model: Model, course: _Course, spent: int, accuracy: float) -> State:
+        spent += course.run(model, accuracy, self.round_length)
+        here = course.here
+        if here.epsilon != model.epsilon:  # still on the way: where it is, seen from the strength asked for
+            here, spent = here.under(model, model.epsilon), spent + 1
         point = model.evaluate(here.plan(model))
         assert isinstance(model.J, MomentRegularizer)
         conjugate = model.J.phi_conjugate(here.P, np.empty((model.b.size, 0)))
         bound = None if conjugate is None else model.dual_value(point.plan) - conjugate
         potentials = model.epsilon * point.plan.f, model.epsilon * point.plan.g
-        tangent = model.tangent(point)
-        return State(point, tangent, bound, potentials, np.nan, spent + count, (here, ascent, stuck), polish=False)
+        return State(point, model.tangent(point), bound, potentials, np.nan, spent, course, polish=False)
 
 
 def fits(problem: Problem) -> bool:
@@ -230,6 +230,15 @@ class _Place:
             return right
         return np.where(self.space.seen, np.einsum("ikl,il->ik", self.inverse, right), 0.0)
 
+    def within(self, accuracy: float) -> bool:
+        """Whether column error and moment mismatch are that small."""
+        scale = max(abs(self.value), self.epsilon * self.space.b.sum())
+        return self.error <= accuracy and self.mismatch <= accuracy * scale
+
+    def under(self, model: Model, epsilon: float) -> _Place:
+        """The same (g, P) under another strength."""
+        return _at(model, self.space, epsilon, self.g, self.P, self.f * self.epsilon / epsilon)
+
     def plan(self, model: Model) -> Plan:
         """The plan of this point."""
         return model.plan(_log(model, self.epsilon, self.P), self.f, self.g / self.epsilon)
@@ -269,15 +278,15 @@ def _evaluator(model: Model, here: _Place) -> Callable[[Double], _Place | None]:
     return evaluate
 
 
-def _path(model: Model, space: _Space) -> tuple[_Place, int]:
-    """A point near the optimum for ε, reached from where the problem is easy; and the sweeps it took."""
+def _first(model: Model, space: _Space) -> tuple[_Course, int]:
+    """The course to ε from where the problem is easy, and the sweeps it took to begin."""
     smoothness = model.J.smoothness or 0.0
     easy = max(EASY_SMOOTHNESS * smoothness, EASY_RANGE * model.spread)
     count = max(0, math.ceil(math.log(easy / model.epsilon) / -math.log(FACTOR))) if easy > model.epsilon else 0
-    epsilon = model.epsilon * FACTOR**-count
+    first, *ahead = [model.epsilon * FACTOR**-k for k in range(count, -1, -1)]
     n, m = model.cost.shape
-    first = balance(
-        model.cost / -epsilon,
+    plain = balance(
+        model.cost / -first,
         model.a,
         model.b,
         np.zeros(n),
@@ -286,20 +295,45 @@ def _path(model: Model, space: _Space) -> tuple[_Place, int]:
         max_iter=STAGE_LIMIT,
         engine=model.engine,
     )
-    spent = first.n_iter
-    here, last = _at(model, space, epsilon, epsilon * first.g, np.zeros_like(space.centre), first.f), None
-    for stage in range(count):
-        reached, more, _ = _climb(model, here, Ascent(), STAGE_ACCURACY, STAGE_LIMIT)
-        epsilon = model.epsilon * FACTOR ** (stage + 1 - count)
-        here = _at(model, space, epsilon, reached.g, reached.P, reached.f * reached.epsilon / epsilon)
-        spent += more + 1
-        if last is not None:  # go on along the path as it went so far, if that is higher
-            ahead = reached.x + FACTOR * (reached.x - last.x)
-            there = _evaluator(model, here)(ahead)
-            spent += 1
-            here = there if there is not None and there.value > here.value else here
-        last = reached
-    return here, spent
+    here = _at(model, space, first, first * plain.g, np.zeros_like(space.centre), plain.f)
+    return _Course(here, ahead), plain.n_iter + 1
+
+
+@dataclass
+class _Course:
+    """An ascent along a path of strengths: where it is, and the strengths still ahead."""
+
+    here: _Place
+    ahead: list[float]
+    ascent: Ascent = field(default_factory=Ascent)
+    last: _Place | None = None
+    spent: int = 0
+    stuck: bool = False
+
+    def run(self, model: Model, accuracy: float, limit: int) -> int:
+        """Goes on until the strength asked for is solved to `accuracy`, or for so many sweeps; the sweeps it took."""
+        total = 0
+        while total < limit:
+            if not self.ahead:
+                self.here, count, self.stuck = _climb(model, self.here, self.ascent, accuracy, limit - total)
+                return total + count
+            least = min(limit - total, STAGE_LIMIT - self.spent)
+            self.here, count, stuck = _climb(model, self.here, self.ascent, STAGE_ACCURACY, least)
+            total, self.spent = total + count, self.spent + count
+            if stuck or self.here.within(STAGE_ACCURACY) or self.spent >= STAGE_LIMIT:
+                total += self._next(model)
+        return total
+
+    def _next(self, model: Model) -> int:
+        """The next strength, begun where the path leads to, if that is higher than where it is."""
+        reached, last, epsilon, spent = self.here, self.last, self.ahead[0], 1
+        here = reached.under(model, epsilon)
+        if last is not None:
+            there = _evaluator(model, here)(reached.x + FACTOR * (reached.x - last.x))
+            here, spent = there if there is not None and there.value > here.value else here, 2
+        self.here, self.ahead, self.last = here, self.ahead[1:], reached
+        self.ascent, self.spent = Ascent(), 0
+        return spent
 
 
 def _climb(model: Model, here: _Place, ascent: Ascent, accuracy: float, limit: int) -> tuple[_Place, int, bool]:
@@ -309,8 +343,7 @@ def _climb(model: Model, here: _Place, ascent: Ascent, accuracy: float, limit: i
     """
 
     def done(place: _Place) -> bool:
-        scale = max(abs(place.value), place.epsilon * place.space.b.sum())
-        return place.error <= accuracy and place.mismatch <= accuracy * scale
+        return place.within(accuracy)
 
     spent, cost = 0, _newton_cost(here)
     while spent < limit and not done(here):
