@@ -22,6 +22,7 @@ from driftway import (
     Sinkhorn,
     Threads,
     TimeSmoothness,
+    sinkhorn,
     solve,
 )
 from driftway.model import Model
@@ -210,3 +211,14 @@ def test_the_automatic_choice_is_said() -> None:
         assert name in s.message
     assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3), init=np.full((12, 8), 1 / 96)).message
     assert Sinkhorn().direct
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.01, 0.001])
+def test_plain_transport_whose_kernel_is_not_held_is_solved_by_sweeps(epsilon: float) -> None:
+    rng = np.random.default_rng(0)
+    cost = PointCloudCost(rng.normal(size=(90, 2)), rng.normal(size=(70, 2)) + 0.5)
+    swept, held = sinkhorn(cost, epsilon=epsilon, engine=Threads(memory=0)), sinkhorn(cost, epsilon=epsilon)
+    assert swept.converged
+    assert "DualAscent" in swept.message
+    assert "Sinkhorn" in held.message
+    assert swept.value == pytest.approx(held.value, rel=2e-6, abs=2e-6 * epsilon)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from driftway.engine import Engine
 from driftway.iteration import Solver
 from driftway.problem import Problem
@@ -20,10 +22,17 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return FrankWolfe()
     if from_plan:
         return ForwardBackward()
-    if isinstance(problem.regularizer, Zero):
+    if isinstance(problem.regularizer, Zero) and _holds(engine, problem):
         return Sinkhorn()
     if dual.fits(problem):
         return DualAscent()
     if dual_newton.fits(problem) and getattr(engine, "compiled", False):
         return DualNewton()
     return ForwardBackward(accelerate=problem.regularizer.convex)
+
+
+def _holds(engine: Engine, problem: Problem) -> bool:
+    """Whether the engine would hold the kernel, on which Sinkhorn's iterations cost least."""
+    n, m = problem.shape
+    itemsize = 4 if getattr(engine, "compiled", False) and getattr(engine, "mixed", False) else 8
+    return itemsize * n * m <= getattr(engine, "memory", math.inf)

@@ -17,6 +17,7 @@ from driftway.model import Model
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.solution import Solution
+from driftway.solvers.dual import DualAscent
 from driftway.solvers.entropic import Sinkhorn
 from driftway.validation import double_array, flag, positive_integer, real_array, real_number
 
@@ -99,8 +100,9 @@ def sinkhorn(
     ----------
     cost, a, b, epsilon : see `Problem`
     max_iter : int
-        Updates of the pair of potentials, rounded up to whole rounds of 1000; `n_iter` counts rounds.
-    scaling, relax : see `Sinkhorn`
+        Updates of the pair of potentials, rounded up to whole rounds; `n_iter` counts rounds.
+    scaling, relax : see `Sinkhorn`. Left as they are, a problem too large for its kernel to be held is solved by
+        `DualAscent`, which needs fewer sweeps.
     tol, init, callback, progress, engine : see `solve`
 
     Examples
@@ -114,8 +116,12 @@ def sinkhorn(
 
     """
     updates = positive_integer("max_iter", max_iter)
-    solver = Sinkhorn(scaling=scaling, relax=relax, round_length=min(1000, updates))
+    plain = Sinkhorn(scaling=scaling, relax=relax, round_length=min(1000, updates))
+    solver: Sinkhorn | DualAscent = plain
     problem = Problem(cost, a, b, epsilon=epsilon)
+    if plain.scaling == "auto" and plain.relax and problem.epsilon > 0 and (engine is None or _is_engine(engine)):
+        chosen = choose(problem, engine or Threads(), from_plan=False)
+        solver = chosen if isinstance(chosen, DualAscent) else plain
     rounds = max(1, -(-updates // solver.round_length) - 1)
     return _run(problem, solver, tol, rounds, init, callback, progress, engine)
 
@@ -140,7 +146,7 @@ def _run(
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
     if isinstance(solver, type) or not isinstance(solver, Solver | None):
         raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
-    if isinstance(engine, type) or not isinstance(engine, Engine | None):
+    if not (engine is None or _is_engine(engine)):
         raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
     engine = Threads() if engine is None else engine
@@ -151,6 +157,10 @@ def _run(
     start = _start(model, init)
     model.check()
     return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
+
+
+def _is_engine(engine: object) -> bool:
+    return isinstance(engine, Engine) and not isinstance(engine, type)
 
 
 def _start(model: Model, init: Init | None) -> Start:
