@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     folder = options.output
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="driftway-bench-")) if options.quick else storage.RESULTS
-    scale = Scale(options.quick, options.largest, options.patience)
+    scale = Scale(options.quick, options.largest, options.patience, options.minutes)
     if not options.page:
         machine.import_everything()
     for name in () if options.page else options.part or PARTS:
@@ -58,8 +59,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part; may be repeated")
     parser.add_argument("--quick", action="store_true", help="small sizes, into a temporary directory")
-    parser.add_argument("--largest", type=int, default=100_000, help="largest n of the growth part")
+    parser.add_argument("--largest", type=int, default=100_000, help="largest n of the growth and entropic parts")
     parser.add_argument("--patience", type=float, default=1.0, help="factor on the seconds that everybody has per run")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further entropic case after that")
     parser.add_argument("--output", type=Path, help="directory for results, instead of benchmarks/results")
     parser.add_argument("--page", action="store_true", help="only draw and write the page from stored results")
     return parser.parse_args(arguments)

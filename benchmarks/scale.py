@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ class Scale:
     quick: bool = False
     largest: int = 100_000
     patience: float = 1.0
+    minutes: float = math.inf
 
     def pick(self, full: T, quick: T) -> T:
         return quick if self.quick else full

@@ -202,13 +202,15 @@ def test_the_automatic_choice_is_said() -> None:
     chosen = {
         "Sinkhorn": None,
         "DualAscent": TimeSmoothness(Y, X),
-        "DualNewton": GroupLasso(np.arange(12) % 2, 0.1),
+        "DualNewton": GroupLasso(np.arange(12) % 2, 0.3),
         "ForwardBackward": Laplacian(np.ones((12, 12)), Y),
     }
     for name, J in chosen.items():
         s = solve(Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=J))
         assert s.converged
         assert name in s.message
+    weak = GroupLasso(np.arange(12) % 2, 0.01)
+    assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=weak)).message
     assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3), init=np.full((12, 8), 1 / 96)).message
     assert Sinkhorn().direct
 

@@ -15,6 +15,9 @@ from driftway.solvers.entropic import Sinkhorn
 from driftway.solvers.forward_backward import ForwardBackward
 from driftway.solvers.frank_wolfe import FrankWolfe
 
+# Relative smoothness over ε below which forward-backward contracts by more than four in every step.
+WEAK = 0.3
+
 
 def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
     """The fastest safe solver; a start from a plan leaves only those that can use one."""
@@ -26,9 +29,15 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return Sinkhorn()
     if dual.fits(problem):
         return DualAscent()
-    if dual_newton.fits(problem) and getattr(engine, "compiled", False):
+    if dual_newton.fits(problem) and getattr(engine, "compiled", False) and not _weak(problem):
         return DualNewton()
     return ForwardBackward(accelerate=problem.regularizer.convex)
+
+
+def _weak(problem: Problem) -> bool:
+    """Whether J is so weak beside the entropy that a few forward-backward steps are all it takes."""
+    smoothness = problem.regularizer.smoothness
+    return smoothness is not None and smoothness < WEAK * problem.epsilon
 
 
 def _holds(engine: Engine, problem: Problem) -> bool:
