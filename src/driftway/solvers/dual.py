@@ -128,6 +128,11 @@ class _Space:
     products: Double
     every: bool
 
+    @cached_property
+    def mass(self) -> float:
+        """The total mass."""
+        return float(self.b.sum())
+
     @classmethod
     def of(cls, model: Model) -> _Space:
         assert isinstance(model.J, MomentRegularizer)
@@ -154,7 +159,7 @@ def _pairs(r: int, *, every: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A point (g, P) of the dual in units of cost, and what a sweep tells of it."""
+    """A point (g, P) of the dual in units of cost, and what a sweep tells of it; values are per unit of mass."""
 
     space: _Space
     epsilon: float
@@ -178,7 +183,8 @@ class _Place:
 
     @cached_property
     def gradient(self) -> Double:
-        return np.concatenate([np.where(self.space.b > 0, self.space.b - self.columns, 0.0), self.residual.ravel()])
+        in_g = np.where(self.space.b > 0, self.space.b - self.columns, 0.0)
+        return np.concatenate([in_g, self.residual.ravel()]) / self.space.mass
 
     @cached_property
     def error(self) -> float:
@@ -187,8 +193,8 @@ class _Place:
 
     @cached_property
     def mismatch(self) -> float:
-        """φ(γR) + φ*(P) − ⟨P, γR⟩ ≥ 0: what the gap owes to the moments."""
-        return 0.5 * float((self.residual**2 / self.space.curvature).sum())
+        """φ(γR) + φ*(P) − ⟨P, γR⟩ ≥ 0, over the mass: what the gap owes to the moments."""
+        return 0.5 * float((self.residual**2 / self.space.curvature).sum()) / self.space.mass
 
     @cached_property
     def blocks(self) -> Double:
@@ -220,7 +226,7 @@ class _Place:
         return np.asarray(np.linalg.inv(self.blocks), dtype=np.float64)
 
     def precondition(self, direction: Double) -> Double:
-        m, b = self.space.b.size, self.space.b
+        m, b, direction = self.space.b.size, self.space.b, self.space.mass * direction
         in_g = self.epsilon * direction[:m] / np.where(b > 0, np.maximum(self.columns, 1e-3 * b), 1.0)
         return np.concatenate([in_g, self.solved(direction[m:].reshape(self.P.shape)).ravel()])
 
@@ -232,7 +238,7 @@ class _Place:
 
     def within(self, accuracy: float) -> bool:
         """Whether column error and moment mismatch are that small."""
-        scale = max(abs(self.value), self.epsilon * self.space.b.sum())
+        scale = max(abs(self.value), self.epsilon)
         return self.error <= accuracy and self.mismatch <= accuracy * scale
 
     def under(self, model: Model, epsilon: float) -> _Place:
@@ -260,7 +266,7 @@ def _at(model: Model, space: _Space, epsilon: float, g: Double, P: Double, f: Do
     linear, square = P * space.centre, 0.5 * space.curvature * P**2
     value = epsilon * (dot(sums.f, a) - a.sum()) + dot(g, b) - float(linear.sum() + square.sum())
     magnitude = epsilon * dot(np.abs(sums.f), a) + dot(np.abs(g), b) + float(np.abs(linear).sum() + square.sum())
-    return _Place(space, epsilon, g, P, sums.f, sums.columns, sums.right, value, magnitude)
+    return _Place(space, epsilon, g, P, sums.f, sums.columns, sums.right, value / space.mass, magnitude / space.mass)
 
 
 def _evaluator(model: Model, here: _Place) -> Callable[[Double], _Place | None]:
