@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.clock import OverBudget, time_limit
 from benchmarks.interleave import Entrant, Rung
 from benchmarks.judge import Answer
-from driftway import Plan, Problem, Solution, sinkhorn, solve
-from driftway.engine import Engine, Threads
+from driftway import Plan, Problem, Solution, Threads, sinkhorn, solve
+from driftway.engine import Engine
 from driftway.solution import Iteration
 
 

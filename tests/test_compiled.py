@@ -96,13 +96,13 @@ def test_rows_far_out_of_range_are_shifted_and_massless_ones_vanish(engine: Engi
 
 
 def test_exponential_and_logarithm_are_right_to_the_last_bits() -> None:
-    from driftway import compiled
+    from driftway import elementary
 
     @numba.njit
     def apply(x, powers, logs):
         for k in range(x.size):
-            powers[k] = compiled.exp2(x[k])
-            logs[k] = compiled.log2(powers[k])
+            powers[k] = elementary.exp2(x[k])
+            logs[k] = elementary.log2(powers[k])
 
     x = np.random.default_rng(0).uniform(-1021, 1023, 100_000)
     powers, logs = np.empty_like(x), np.empty_like(x)
@@ -167,8 +167,8 @@ def test_the_numpy_engine_solves_what_the_compiled_one_does() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_long_sweeps_tell_how_far_they_are(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftway.engine.LONG_SWEEP", 1)
-    monkeypatch.setattr("driftway.engine.CALL_ENTRIES", 100)
+    monkeypatch.setattr("driftway.threads.LONG_SWEEP", 1)
+    monkeypatch.setattr("driftway.compiled_form.CALL_ENTRIES", 100)
     engine, seen = Threads(compiled=compiled, block_entries=100), []
     engine.watch = seen.append
     log = Dense(np.zeros((40, 20)))

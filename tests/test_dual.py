@@ -221,6 +221,5 @@ def test_plain_transport_whose_kernel_is_not_held_is_solved_by_sweeps(epsilon: f
     cost = PointCloudCost(rng.normal(size=(90, 2)), rng.normal(size=(70, 2)) + 0.5)
     swept, held = sinkhorn(cost, epsilon=epsilon, engine=Threads(memory=0)), sinkhorn(cost, epsilon=epsilon)
     assert swept.converged
-    assert "DualAscent" in swept.message
-    assert "Sinkhorn" in held.message
+    assert swept.trace.inner.sum() < 1000
     assert swept.value == pytest.approx(held.value, rel=2e-6, abs=2e-6 * epsilon)

@@ -1,7 +1,6 @@
 """Optimal transport with any smooth regulariser, by Bregman forward-backward splitting."""
 
 from driftway.costs import PointCloudCost
-from driftway.engine import Threads
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.regularizers import (
@@ -16,6 +15,7 @@ from driftway.regularizers import (
 from driftway.solution import Solution
 from driftway.solve import sinkhorn, solve
 from driftway.solvers import ConditionalGradient, DualAscent, DualNewton, ForwardBackward, FrankWolfe, Sinkhorn
+from driftway.threads import Threads
 
 __version__ = "0.1.0"
 

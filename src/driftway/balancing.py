@@ -10,15 +10,17 @@ Potentials here are in units of log, not of cost.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from driftway.engine import SAFE, Engine, Request, StoredKernel
+from driftway.engine import SAFE, Engine, Request
 from driftway.matrices import Matrix
-from driftway.newton import Scaling, newton
-from driftway.quasi_newton import Ascent
+from driftway.newton import Scaling, by_columns, newton
+from driftway.quasi_newton import Ascent, remaining
+from driftway.stored import StoredKernel
 
 Double = npt.NDArray[np.float64]
 
@@ -108,12 +110,34 @@ def balance(
     It also stops where rounding allows no more. Rows are exact in any case. `relaxation` carries on where an
     earlier call left it; `None` turns it off.
     """
-    # Only f ⊕ g matters: with ⟨g, b⟩ = 0 neither is large without need.
-    level = dot(g, b) / b.sum()
-    f, g = np.where(a > 0, f + level, -np.inf), np.where(b > 0, g - level, -np.inf)
+    # Masses of total 1, so that nothing below depends on their unit, and only f ⊕ g matters: with ⟨g, b⟩ = 0
+    # neither is large without need.
+    mass = a.sum()
+    a, b = a / mass, b / mass
+    shift = dot(g, b) - math.log(mass)
+    f, g = np.where(a > 0, f + shift, -np.inf), np.where(b > 0, g - dot(g, b), -np.inf)
+    found = _balance(log, a, b, f, g, tol, max_iter, engine, relaxation)
+    values = found.values
+    if values is not None and mass != 1.0:
+        values *= mass
+    return replace(found, f=found.f + math.log(mass), columns=mass * found.columns, values=values)
+
+
+def _balance(
+    log: Matrix,
+    a: Double,
+    b: Double,
+    f: Double,
+    g: Double,
+    tol: float,
+    max_iter: int,
+    engine: Engine,
+    relaxation: Relaxation | None,
+) -> Balanced:
+    """`balance` for masses of total 1."""
     rough = a.size * b.size >= LARGE and _float32_holds(a, b)
     single = bool(rough and tol >= SINGLE)
-    n_iter, best, idle, kernel = 0, math.inf, 0, None
+    n_iter, best, idle, kernel, earlier = 0, math.inf, 0, None, math.inf
     while True:
         # The sweep form: any start is safe in it. It begins in float32 and ends in float64.
         rough = rough and n_iter + 1 < max_iter
@@ -130,6 +154,14 @@ def balance(
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
             g = np.where(b > 0, _log(b) - engine.log_columns(log, f), -np.inf)
             continue
+        if n_iter % PATIENCE == 0 and kernel is None:
+            if not rough and remaining(earlier, error, tol, PATIENCE) > ASCENT_COST:
+                here = _Swept(a, b, f, g, sums.columns, error)
+                here, spent, _ = Ascent().run(
+                    here, here.evaluator(log, engine), lambda place: place.error <= tol, max_iter - n_iter
+                )
+                return Balanced(here.f, here.g, here.error, n_iter + spent, None, relaxation, here.columns)
+            earlier = error
         relaxation = relaxation and relaxation.update(error, dot(f, a) + dot(g, b))
         step = _omega(relaxation) * _log_quotient(b, sums.columns)
         g = g + step
@@ -150,6 +182,52 @@ def balance(
                 return Balanced(f, g, reached.error, n_iter, values, relaxation, reached.columns)
             # The next sweep makes the rows exact in float64; if that does not suffice, float32 never will.
             single = single and not done
+
+
+@dataclass(frozen=True, eq=False)
+class _Swept:
+    """The dual at g with exact rows, by a sweep: what quasi-Newton ascent needs where no kernel is stored."""
+
+    a: Double
+    b: Double
+    f: Double
+    g: Double
+    columns: Double
+    error: float
+
+    @property
+    def x(self) -> Double:
+        return np.where(self.b > 0, self.g, 0.0)
+
+    @property
+    def value(self) -> float:
+        return dot(self.f, self.a) + dot(self.g, self.b)
+
+    @property
+    def magnitude(self) -> float:
+        return dot(np.abs(self.f), self.a) + dot(np.abs(self.g), self.b) + 1.0
+
+    @property
+    def gradient(self) -> Double:
+        return np.where(self.b > 0, self.b - self.columns, 0.0)
+
+    def precondition(self, direction: Double) -> Double:
+        return by_columns(direction, self.b, self.columns)
+
+    def evaluator(self, log: Matrix, engine: Engine) -> Callable[[Double], _Swept | None]:
+        """The dual as a function of g."""
+        a, b, f = self.a, self.b, self.f
+
+        def evaluate(x: Double) -> _Swept | None:
+            nonlocal f
+            g = np.where(b > 0, x, -np.inf)
+            sums = engine.sweep(Request(log, f, g, row_mass=a))
+            if not (np.isfinite(sums.columns).all() and (sums.columns[b > 0] > 0).all()):
+                return None
+            f = sums.f
+            return _Swept(a, b, f, g, sums.columns, _error(sums.columns, b))
+
+        return evaluate
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +261,7 @@ def _scale(
         if here.error <= tol:
             return _Scaled(here, n_iter, relaxation)
         if n_iter % PATIENCE == 0:
-            if _remaining(earlier.error, here.error, tol) > ASCENT_COST:
+            if remaining(earlier.error, here.error, tol, PATIENCE) > ASCENT_COST:
                 here, more = _ascend(kernel, here, tol, max_iter - n_iter, limit)
                 return _Scaled(here, n_iter + more, relaxation)
             earlier = here
@@ -209,19 +287,12 @@ def _ascend(kernel: StoredKernel, here: Scaling, tol: float, max_iter: int, limi
         spent += count
         if done(here):
             break
-        if stuck or _remaining(earlier.error, here.error, tol) > _newton_cost(kernel.shape):
+        if stuck or remaining(earlier.error, here.error, tol, PATIENCE) > _newton_cost(kernel.shape):
             if min(kernel.shape) > NEWTON_SIZE and stuck:
                 break
             here, steps = newton(kernel, a, b, here, tol=tol, max_iter=max_iter - spent, reach=limit)
             return here, spent + steps
     return here, spent
-
-
-def _remaining(earlier: float, now: float, tol: float) -> float:
-    """Iterations until the error is `tol`, at the rate of the last `PATIENCE`."""
-    if not 0 < now < earlier or tol <= 0:
-        return math.inf
-    return PATIENCE * math.log(now / tol) / math.log(earlier / now)
 
 
 def _newton_cost(shape: tuple[int, int]) -> float:
@@ -239,8 +310,8 @@ def _error(columns: Double, b: Double) -> float:
 
 
 def _float32_holds(a: Double, b: Double) -> bool:
-    """Whether all masses are far from the limits of float32."""
-    return all(mass[mass > 0].min() > 1e-25 and mass.max() < 1e25 for mass in (a, b))
+    """Whether no mass is near the limits of float32."""
+    return all(mass[mass > 0].min() > 1e-25 for mass in (a, b))
 
 
 def _single_noise(f: Double, g: Double) -> float:

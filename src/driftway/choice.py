@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from driftway.engine import Engine
 from driftway.iteration import Solver
 from driftway.problem import Problem
@@ -25,7 +23,7 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return FrankWolfe()
     if from_plan:
         return ForwardBackward()
-    if isinstance(problem.regularizer, Zero) and _holds(engine, problem):
+    if isinstance(problem.regularizer, Zero):
         return Sinkhorn()
     if dual.fits(problem):
         return DualAscent()
@@ -38,10 +36,3 @@ def _weak(problem: Problem) -> bool:
     """Whether J is so weak beside the entropy that a few forward-backward steps are all it takes."""
     smoothness = problem.regularizer.smoothness
     return smoothness is not None and smoothness < WEAK * problem.epsilon
-
-
-def _holds(engine: Engine, problem: Problem) -> bool:
-    """Whether the engine would hold the kernel, on which Sinkhorn's iterations cost least."""
-    n, m = problem.shape
-    itemsize = 4 if getattr(engine, "compiled", False) and getattr(engine, "mixed", False) else 8
-    return itemsize * n * m <= getattr(engine, "memory", math.inf)

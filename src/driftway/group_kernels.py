@@ -19,7 +19,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from driftway.compiled import EXACT, FAST, exp2
+from driftway.compiled import FAST
+from driftway.elementary import EXACT, exp2
 
 LOG2E = 1.4426950408889634
 MAGIC, MAGIC_BITS = 1.5 * 2.0**52, 0x4338000000000000

@@ -40,6 +40,7 @@ class State:
     inner : inner iterations spent on this step
     memory : what else the solver wants to find again
     polish : whether a certificate should look for a better bound where this one does not suffice
+    exhausted : whether rounding allows the solver no further progress
 
     """
 
@@ -51,6 +52,7 @@ class State:
     inner: int
     memory: Any = None
     polish: bool = True
+    exhausted: bool = False
 
 
 @runtime_checkable

@@ -38,13 +38,13 @@ def iterate(
 ) -> Solution:
     """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop."""
     began = perf_counter()
-    trace, n_iter, stuck = Trace(), 0, False
+    trace, n_iter = Trace(), 0
     accuracy = max(INNER_SHARE * tol, INNER_LAST if getattr(solver, "direct", False) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol, model.engine) as bar:
         state = solver.start(model, start, accuracy)
         while True:
-            last = n_iter == max_iter
+            last = n_iter == max_iter or state.exhausted
             if last or _due(model, state, certificate, n_iter, tol):
                 certificate, certified_at = certify(model, state, certificate.lower_bound, tol), n_iter
                 accuracy = _tighten(model, state, certificate, accuracy, tol)
@@ -57,14 +57,11 @@ def iterate(
                 break
             state = solver.advance(model, state, accuracy)
             n_iter += 1
-            if getattr(solver, "direct", False) and state.inner == 0:  # it can do no more
-                max_iter = n_iter
-                stuck = True
     if certified_at != n_iter:
         certificate = certify(model, state, certificate.lower_bound, tol)
         converged = _within(state, certificate, tol)
     reason = "stopped by the callback" if stopped else f"max_iter={max_iter} reached"
-    if stuck:
+    if state.exhausted:
         reason = "rounding allows no further progress"
     if certificate.contradiction:
         reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from driftway.engine import StoredKernel, single_blas
+from driftway.parallel import single_blas
+from driftway.stored import StoredKernel
 
 Double = npt.NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class Scaling:
         return np.where(self.b > 0, self.b - self.columns, 0.0)
 
     def precondition(self, direction: Double) -> Double:
-        return direction / np.where(self.b > 0, np.maximum(self.columns, 1e-3 * self.b), 1.0)
+        return by_columns(direction, self.b, self.columns)
 
     @property
     def reach(self) -> float:
@@ -76,6 +77,11 @@ class Scaling:
             return None
         error = float(np.abs(columns - b).sum() / b.sum())
         return cls(a, b, log_u, log_v, u, v, columns, error, float(np.dot(log_u, a) + np.dot(log_v, b)))
+
+
+def by_columns(direction: Double, b: Double, columns: Double) -> Double:
+    """A gradient in g divided by the column sums, Sinkhorn's own scaling; none of them is taken for much too small."""
+    return direction / np.where(b > 0, np.maximum(columns, 1e-3 * b), 1.0)
 
 
 def newton(

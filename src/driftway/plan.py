@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.engine import Engine, Request, Sweep, entropy_of
+from driftway.blockwise import entropy_of
+from driftway.engine import Engine, Request, Sweep
 from driftway.matrices import LogOf, Matrix
 from driftway.validation import Array, finite_array, real_array
 

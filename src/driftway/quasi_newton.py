@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
@@ -9,7 +10,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from driftway.engine import single_blas
+from driftway.parallel import single_blas
 
 Double = npt.NDArray[np.float64]
 
@@ -74,7 +75,7 @@ class Ascent:
             idle, steepness = (0, now) if now < 0.9 * steepness else (idle + 1, steepness)
             if idle > PATIENCE and now < ROUNDING * here.magnitude:
                 return here, spent, True
-            there, count = _search(here, direction, evaluate)
+            there, count = search(here, direction, evaluate)
             spent += count
             if there is None:
                 if not self._pairs:
@@ -109,7 +110,7 @@ class Ascent:
             self._pairs.append((step, change, curvature))
 
 
-def _search(here: P, direction: Double, evaluate: Callable[[Double], P | None]) -> tuple[P | None, int]:
+def search(here: P, direction: Double, evaluate: Callable[[Double], P | None]) -> tuple[P | None, int]:
     """The first point along a direction that is high enough, halving the step; `None` if there is none."""
     slope, t, count = float(np.dot(direction, here.gradient)), 1.0, 0
     while t > SHORTEST:
@@ -123,3 +124,10 @@ def _search(here: P, direction: Double, evaluate: Callable[[Double], P | None]) 
                 return there, count
         t *= 0.5
     return None, count
+
+
+def remaining(before: float, now: float, target: float, count: int) -> float:
+    """How many more steps bring an error to its target, at the rate of the last `count`."""
+    if not 0 < now < before or target <= 0:
+        return math.inf
+    return count * math.log(max(now / target, 1.0)) / math.log(before / now)

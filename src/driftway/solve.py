@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from driftway.choice import choose
 from driftway.costs import Cost
-from driftway.engine import Engine, Threads
+from driftway.engine import Engine
 from driftway.iteration import Solver, Start
 from driftway.loop import Callback, iterate
 from driftway.matrices import Dense, Factored
@@ -17,8 +17,8 @@ from driftway.model import Model
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.solution import Solution
-from driftway.solvers.dual import DualAscent
 from driftway.solvers.entropic import Sinkhorn
+from driftway.threads import Threads
 from driftway.validation import double_array, flag, positive_integer, real_array, real_number
 
 Double = npt.NDArray[np.float64]
@@ -101,8 +101,7 @@ def sinkhorn(
     cost, a, b, epsilon : see `Problem`
     max_iter : int
         Updates of the pair of potentials, rounded up to whole rounds; `n_iter` counts rounds.
-    scaling, relax : see `Sinkhorn`. Left as they are, a problem too large for its kernel to be held is solved by
-        `DualAscent`, which needs fewer sweeps.
+    scaling, relax : see `Sinkhorn`
     tol, init, callback, progress, engine : see `solve`
 
     Examples
@@ -116,12 +115,8 @@ def sinkhorn(
 
     """
     updates = positive_integer("max_iter", max_iter)
-    plain = Sinkhorn(scaling=scaling, relax=relax, round_length=min(1000, updates))
-    solver: Sinkhorn | DualAscent = plain
+    solver = Sinkhorn(scaling=scaling, relax=relax, round_length=min(1000, updates))
     problem = Problem(cost, a, b, epsilon=epsilon)
-    if plain.scaling == "auto" and plain.relax and problem.epsilon > 0 and (engine is None or _is_engine(engine)):
-        chosen = choose(problem, engine or Threads(), from_plan=False)
-        solver = chosen if isinstance(chosen, DualAscent) else plain
     rounds = max(1, -(-updates // solver.round_length) - 1)
     return _run(problem, solver, tol, rounds, init, callback, progress, engine)
 
@@ -146,7 +141,7 @@ def _run(
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
     if isinstance(solver, type) or not isinstance(solver, Solver | None):
         raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
-    if not (engine is None or _is_engine(engine)):
+    if isinstance(engine, type) or not isinstance(engine, Engine | None):
         raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
     engine = Threads() if engine is None else engine
@@ -157,10 +152,6 @@ def _run(
     start = _start(model, init)
     model.check()
     return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
-
-
-def _is_engine(engine: object) -> bool:
-    return isinstance(engine, Engine) and not isinstance(engine, type)
 
 
 def _start(model: Model, init: Init | None) -> Start:

@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway.balancing import balance
 from driftway.costs import PointCloudCost
-from driftway.engine import Request, Threads
+from driftway.engine import Request
 from driftway.matrices import Factored
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_fit, check_masses, radius
+from driftway.threads import Threads
 from driftway.validation import flag, points, real_number, weights
 
 Double = npt.NDArray[np.float64]

@@ -20,10 +20,11 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.balancing import balance, dot
-from driftway.engine import Request, single_blas
+from driftway.engine import Request
 from driftway.iteration import Start, State, require_entropy
 from driftway.matrices import Factored
 from driftway.model import Model
+from driftway.parallel import single_blas
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.quasi_newton import Ascent
@@ -84,10 +85,7 @@ class DualAscent:
         return self._round(model, *_first(model, space), accuracy)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        course = state.memory
-        if course.stuck:
-            return replace(state, inner=0)
-        return self._round(model, replace(course), 0, min(accuracy, 0.1 * state.point.error))
+        return self._round(model, replace(state.memory), 0, min(accuracy, 0.1 * state.point.error))
 
     def _round(self, model: Model, course: _Course, spent: int, accuracy: float) -> State:
         spent += course.run(model, accuracy, self.round_length)
@@ -99,7 +97,8 @@ class DualAscent:
         conjugate = model.J.phi_conjugate(here.P, np.empty((model.b.size, 0)))
         bound = None if conjugate is None else model.dual_value(point.plan) - conjugate
         potentials = model.epsilon * point.plan.f, model.epsilon * point.plan.g
-        return State(point, model.tangent(point), bound, potentials, np.nan, spent, course, polish=False)
+        tangent = model.tangent(point)
+        return State(point, tangent, bound, potentials, np.nan, spent, course, polish=False, exhausted=course.stuck)
 
 
 def fits(problem: Problem) -> bool:

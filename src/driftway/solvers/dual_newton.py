@@ -81,8 +81,6 @@ class DualNewton:
         return self._round(model, climb, accuracy)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        if state.memory.stuck:
-            return replace(state, inner=0)
         return self._round(model, replace(state.memory, spent=0), min(accuracy, 0.1 * state.point.error))
 
     def _round(self, model: Model, climb: _Climb, accuracy: float) -> State:
@@ -90,8 +88,17 @@ class DualNewton:
         here, gamma = climb.here, climb.here.plan(model)
         plain = np.zeros_like(model.a), np.zeros_like(model.b)
         point = model.evaluate(model.plan(LogOf(gamma), *plain, gamma))
-        tangent, potentials = model.tangent(point), here.potentials(model)
-        return State(point, tangent, here.bound, potentials, np.nan, climb.spent, climb, polish=False)
+        return State(
+            point,
+            model.tangent(point),
+            here.bound,
+            here.potentials(model),
+            np.nan,
+            climb.spent,
+            climb,
+            polish=False,
+            exhausted=climb.stuck,
+        )
 
 
 def fits(problem: Problem) -> bool:

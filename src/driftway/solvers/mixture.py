@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from driftway.engine import entropy_of
+from driftway.blockwise import entropy_of
 from driftway.iteration import Start
 from driftway.matrices import Dense, LogOf
 from driftway.model import Model, Point

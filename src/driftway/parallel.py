@@ -1,0 +1,76 @@
+"""Row parts on a pool of threads, with BLAS kept to one thread where they use it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+
+
+class Workers:
+    """So many threads, and how many entries of a matrix make a block that fits the cache of one core."""
+
+    def __init__(self, workers: int, block_entries: int) -> None:
+        self.workers, self.block_entries = workers, block_entries
+
+    def each(self, visit: Callable[[slice], T], n: int, m: int, *, blas: bool = True) -> list[T]:
+        """`visit` applied to consecutive parts of the rows, one per worker, with BLAS, if used, kept to one thread."""
+        if n * m <= self.block_entries or self.workers == 1:
+            return [_quietly(visit, slice(0, n))]
+        cuts = [n * k // self.workers for k in range(self.workers + 1)]
+        parts = [slice(low, high) for low, high in pairwise(cuts) if high > low]
+        with single_blas() if blas else nullcontext():
+            return list(_pool(self.workers, os.getpid()).map(lambda part: _quietly(visit, part), parts))
+
+    def blocks(self, part: slice, m: int) -> list[slice]:
+        """A part of the rows in blocks that fit the cache."""
+        size = max(1, self.block_entries // m)
+        return [slice(low, min(low + size, part.stop)) for low in range(part.start, part.stop, size)]
+
+
+def _quietly(visit: Callable[[slice], T], part: slice) -> T:
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        return visit(part)
+
+
+def available_cores() -> int:
+    """The cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    """The pool of this process: threads do not survive a fork, so each process has its own."""
+    return ThreadPoolExecutor(workers, thread_name_prefix="driftway")
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """Keeps BLAS to one thread inside a `with` block: our own threads share the work, or it is too small to share."""
+    global _limits
+    if _limits:  # already so; asking BLAS again would cost more than a small product
+        yield
+        return
+    with _blas().limit(limits=1, user_api="blas"):
+        _limits += 1
+        try:
+            yield
+        finally:
+            _limits -= 1
+
+
+_limits = 0
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,0 +1,289 @@
+"""The engine that everybody has: row blocks on a pool of threads, compiled where Numba is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.blockwise import add_remainder, entropy_of, exponentiate
+from driftway.compiled_form import LOG2E, CompiledForm, compiled_code, numba_installed
+from driftway.engine import SAFE, Request, Sweep
+from driftway.matrices import Dense, Matrix
+from driftway.parallel import Workers, available_cores
+from driftway.stored import StoredKernel
+from driftway.validation import flag, positive_integer
+
+Double = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+# What SAFE is to float32.
+SINGLE_SAFE = 1e30
+# Entries from which a sweep is long enough to be watched.
+LONG_SWEEP = 2**29
+# Entries of a block of rows in a matrix product: enough for BLAS to be at its best.
+GRAM_ENTRIES = 2**20
+
+
+class Threads(Workers):
+    """Row blocks on a pool of threads, by compiled code where Numba is installed.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of threads; the number of available cores by default.
+    block_entries : int
+        Entries per block, to fit the cache of one core. Fewer entries than that are not shared among threads.
+    memory : int
+        Bytes up to which the engine holds exp(log + f ⊕ g) as an array, because it then iterates with
+        matrix-vector products instead of exponentials. Above it memory is linear in n + m. A plan that is
+        dense by nature is always held.
+    compiled : bool, optional
+        Whether to run the compiled sweep of the extra `fast`; by default if Numba is there.
+    mixed : bool
+        Whether the entries of a plan may be held or computed in float32 while that is far more accurate than
+        what is asked for. Potentials, sums and whatever is certified are in float64 in any case.
+
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        block_entries: int = 2**16,
+        memory: int = 512 * 2**20,
+        compiled: bool | None = None,
+        mixed: bool = True,
+    ) -> None:
+        super().__init__(
+            positive_integer("workers", available_cores() if workers is None else workers),
+            positive_integer("block_entries", block_entries),
+        )
+        self.memory = positive_integer("memory", memory, minimum=0)
+        if compiled is not None:
+            flag("compiled", compiled)
+        if compiled and not numba_installed():
+            raise ImportError("compiled=True needs Numba; install driftway[fast]")
+        self.compiled = numba_installed() if compiled is None else compiled
+        self.mixed = flag("mixed", mixed)
+        # Told the share of a long sweep that is done, while somebody watches.
+        self.watch: Callable[[float], None] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"watch": None}
+
+    def __repr__(self) -> str:
+        return (
+            f"Threads(workers={self.workers}, block_entries={self.block_entries}, memory={self.memory}, "
+            f"compiled={self.compiled}, mixed={self.mixed})"
+        )
+
+    def sweep(self, request: Request) -> Sweep:
+        n, m = request.log.shape
+        out = _Sums(
+            request.f.copy(),
+            np.empty(n),
+            np.empty((n, 0 if request.right is None else request.right.shape[1])),
+            m,
+            0 if request.left is None else request.left.shape[1],
+        )
+        tell = _Teller(self.watch if n * m >= LONG_SWEEP else None, n)
+        visit, blas = self._visit(request, out, tell), True
+        if self.compiled and request.inner is None and not request.entropy:
+            form = CompiledForm(request.log, request.f, request.g, single=self._single(request))
+            visit, blas = self._compiled_visit(request, form, out, tell), not form.entrywise
+        # Partial sums are added in the order of the rows: the same bits whatever thread was first.
+        parts = self.each(visit, n, m, blas=blas)
+        columns, left, inner, entropy, excess = (sum(part) for part in zip(*parts, strict=True))
+        return Sweep(
+            out.f,
+            out.rows,
+            np.asarray(columns),
+            out.right,
+            np.asarray(left),
+            float(inner),
+            float(entropy),
+            float(excess),
+        )
+
+    def _visit(self, request: Request, out: _Sums, tell: _Teller) -> Callable[[slice], _Part]:
+        """A part of a sweep in NumPy."""
+
+        def visit(part: slice) -> _Part:
+            columns, left = np.zeros(out.m), np.zeros((out.m, out.c))
+            inner = entropy = excess = 0.0
+            for block in self.blocks(part, out.m):
+                gamma, out.f[block] = exponentiate(request, block)
+                if request.remainder is not None:
+                    excess += add_remainder(request, block, gamma)
+                out.rows[block] = gamma.sum(axis=1)
+                columns += gamma.sum(axis=0)
+                if request.right is not None:
+                    out.right[block] = gamma @ request.right
+                if request.left is not None:
+                    left += gamma.T @ request.left[block]
+                if request.inner is not None:
+                    inner += float(np.vdot(gamma, request.inner.rows(block)))
+                if request.entropy:
+                    entropy += entropy_of(gamma)
+                tell(block)
+            return columns, left, inner, entropy, excess
+
+        return visit
+
+    def _single(self, request: Request) -> bool:
+        return request.single and self.mixed and request.remainder is None
+
+    def _compiled_visit(
+        self, request: Request, form: CompiledForm, out: _Sums, tell: _Teller
+    ) -> Callable[[slice], _Part]:
+        """A part of a sweep in compiled code."""
+        real = form.real
+        mass = np.empty(0, real) if request.row_mass is None else request.row_mass.astype(real, copy=False)
+        V = _columns(request.right, out.m, real).T.copy()
+        U = _columns(request.left, request.log.shape[0], real)
+        code, safe, empty = compiled_code(), SAFE[1] if real is np.float64 else SINGLE_SAFE, np.empty(0)
+
+        def visit(part: slice) -> _Part:
+            columns, left = np.zeros(out.m), np.zeros((out.c, out.m))
+            buffer, excess = np.empty((4, out.m), real), 0.0
+            for block, terms in form.over(self.blocks(part, out.m), part):
+                where = block.start, block.stop, terms, form.f
+                sums = out.rows, out.right, columns, left, buffer
+                if request.remainder is None:
+                    code.sweep_rows(*where, mass, safe, V, U, form.shifts, *sums)
+                else:
+                    u, v = request.remainder
+                    lacking = (mass, empty) if u is None else (empty, u)
+                    excess += code.sweep_rounded(*where, *lacking, v, V, U, *sums)
+                tell(block)
+            if request.row_mass is not None and request.remainder is None:
+                out.f[part] = form.shifts[part] / LOG2E - form.rows[part]
+            return columns, left.T, 0.0, 0.0, excess / LOG2E
+
+        return visit
+
+    def log_columns(self, log: Matrix, f: Double) -> Double:
+        n, m = log.shape
+
+        def visit(part: slice) -> tuple[Double, Double]:
+            top, total = np.full(m, -np.inf), np.zeros(m)
+            for block in self.blocks(part, m):
+                values = log.rows(block)
+                values += f[block, None]
+                higher = np.maximum(top, values.max(axis=0))
+                shift = np.where(np.isfinite(higher), higher, 0.0)
+                total = total * np.exp(top - shift) + np.exp(values - shift).sum(axis=0)
+                top = higher
+            return top, total
+
+        parts = self.each(visit, n, m)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a part without mass
+            logs = [np.where(total > 0, top + np.log(total), -np.inf) for top, total in parts]
+            return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+    def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> StoredKernel | None:
+        n, m = log.shape
+        real = np.float32 if single and self.mixed and self.compiled else np.float64
+        if not isinstance(log, Dense) and np.dtype(real).itemsize * n * m > self.memory:
+            return None
+        return StoredKernel(self._exponential(log, f, g, np.empty((n, m), real)), self, self.compiled)
+
+    def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
+        return self._exponential(log, f, g, np.empty(log.shape))
+
+    def _exponential(self, log: Matrix, f: Double, g: Double, out: T) -> T:
+        """exp(log + f ⊕ g) in `out`."""
+        n, m = log.shape
+        if not self.compiled:
+            return self._fill(lambda block: exponentiate(Request(log, f, g), block)[0], out)
+        form, code = CompiledForm(log, f, g), compiled_code()
+
+        def visit(part: slice) -> None:
+            buffer = np.empty((1, m))
+            for block, terms in form.over(self.blocks(part, m), part):
+                code.fill_rows(block.start, block.stop, terms, form.f, buffer, out, 0)
+
+        self.each(visit, n, m, blas=not form.entrywise)
+        return out
+
+    def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
+        n, m = log.shape
+        form = CompiledForm(log, f, g) if self.compiled else None
+        size = max(1, GRAM_ENTRIES // m)
+
+        def visit(part: slice) -> Double:
+            total, buffer, gamma = np.zeros((m, m)), np.empty((1, m)), np.empty((0, m))
+            for low in range(part.start, part.stop, size):
+                block = slice(low, min(low + size, part.stop))
+                if form is None:
+                    gamma = exponentiate(Request(log, f, g), block)[0]
+                else:
+                    gamma = np.empty((block.stop - block.start, m))
+                    for rows, terms in form.over([block], block):
+                        compiled_code().fill_rows(rows.start, rows.stop, terms, form.f, buffer, gamma, block.start)
+                for factor in factors:
+                    B = factor[block] @ basis.T
+                    B *= gamma
+                    total += B.T @ B
+            return total
+
+        return np.add.reduce(self.each(visit, n, m))
+
+    def assemble(self, matrix: Matrix) -> Double:
+        if isinstance(matrix, Dense):
+            return matrix.values
+        return self._fill(matrix.rows, np.empty(matrix.shape))
+
+    def total(self, function: Callable[..., float], *arrays: Double) -> float:
+        n, m = arrays[0].shape
+
+        def visit(part: slice) -> float:
+            return sum(function(*(array[block] for array in arrays)) for block in self.blocks(part, m))
+
+        return float(sum(self.each(visit, n, m)))
+
+    def _fill(self, rows: Callable[[slice], Double], array: T) -> T:
+        n, m = array.shape  # type: ignore[attr-defined]
+
+        def visit(part: slice) -> None:
+            for block in self.blocks(part, m):
+                array[block] = rows(block)  # type: ignore[index]
+
+        self.each(visit, n, m)
+        return array
+
+
+_Part = tuple[Double, Double, float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Where a sweep leaves what belongs to rows: potentials, sums and right products; m columns, c left products."""
+
+    f: Double
+    rows: Double
+    right: Double
+    m: int
+    c: int
+
+
+class _Teller:
+    """Counts the rows that a sweep has visited and tells the share to whoever watches."""
+
+    def __init__(self, watch: Callable[[float], None] | None, rows: int) -> None:
+        self._watch, self._rows, self._done, self._lock = watch, rows, 0, Lock()
+
+    def __call__(self, block: slice) -> None:
+        if self._watch is None:
+            return
+        with self._lock:
+            self._done += block.stop - block.start
+            self._watch(self._done / self._rows)
+
+
+def _columns(basis: Double | None, rows: int, real: type[np.floating]) -> npt.NDArray[np.floating]:
+    return np.empty((rows, 0), real) if basis is None else np.ascontiguousarray(basis, dtype=real)
