@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import oracle
 
-from driftway import GroupLasso, Laplacian, PointCloudCost, Problem, Regularizer, TimeSmoothness
+from driftway import GroupLasso, Laplacian, PointCloudCost, Problem, Regularizer, Solution, TimeSmoothness
 
 
 @dataclass(frozen=True)
@@ -99,3 +99,16 @@ def problem(d: Data, name: str, epsilon: float, metric: str = "euclidean") -> Pr
 def reference(d: Data, name: str, epsilon: float, metric: str = "euclidean") -> oracle.Reference:
     cost = PointCloudCost(d.X, d.Y, metric).rows(slice(None))
     return oracle.solve(cost, d.a, d.b, epsilon, REGULARIZERS[name][1](d, weight(epsilon)))
+
+
+def assert_agrees(
+    solution: Solution, truth: oracle.Reference, epsilon: float, *, value: float = 1e-6, rounding: float = 1e-13
+) -> None:
+    """The solution is certified, near the reference in value and plan, and its bounds enclose the optimum."""
+    mass = truth.plan.sum()
+    scale = max(abs(truth.value), epsilon * mass)
+    assert solution.converged, solution.message
+    assert abs(solution.value - truth.value) <= value * scale, solution.message
+    assert np.abs(solution.plan.dense() - truth.plan).sum() <= 1e-4 * mass, solution.message
+    assert solution.lower_bound <= truth.value + rounding * scale, solution.message
+    assert solution.value >= truth.value - rounding * scale, solution.message

@@ -18,7 +18,7 @@ LAYERS = [
     ["costs"],
     ["matrices"],
     ["parallel", "elementary"],
-    ["compiled", "group_kernels"],
+    ["compiled", "group_kernels", "moment_kernels"],
     ["compiled_form"],
     ["stored"],
     ["engine"],

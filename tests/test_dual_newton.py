@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import oracle
 import pytest
-from problems import REGULARIZERS, Data, data, weight
+from problems import REGULARIZERS, Data, assert_agrees, data, weight
 from scipy.special import wrightomega
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -53,15 +53,6 @@ def pair(d: Data, name: str, epsilon: float, w: float) -> tuple[Problem, oracle.
     return p, truth_of(p, theirs(d, w))
 
 
-def agrees(s: Solution, truth: oracle.Reference, epsilon: float) -> None:
-    assert s.converged, s.message
-    scale = max(abs(truth.value), epsilon * truth.plan.sum())
-    assert abs(s.value - truth.value) <= 1e-6 * scale
-    assert np.abs(s.plan.dense() - truth.plan).sum() <= 1e-4 * truth.plan.sum()
-    assert s.lower_bound <= truth.value + 1e-13 * scale
-    assert s.value >= truth.value - 1e-13 * scale
-
-
 def semi_dual(p: Problem) -> SemiDual:
     penalty = Penalty.of(p.regularizer, p.a, p.shape[1])
     assert penalty is not None
@@ -79,7 +70,7 @@ def evaluations(s: Solution) -> float:
 def test_it_finds_the_reference(name: str, shape: str, epsilon: float, full: bool) -> None:
     d = data(*SHAPES[shape], seed=list(REGULARIZERS).index(name))
     p, truth = pair(d, name, epsilon, 1.0 if full else weight(epsilon))
-    agrees(solve(p, DualNewton(), tol=TOLERANCE[epsilon]), truth, epsilon)
+    assert_agrees(solve(p, DualNewton(), tol=TOLERANCE[epsilon]), truth, epsilon)
 
 
 @pytest.mark.parametrize("normalization", ["sum", "coupling"])
@@ -96,7 +87,7 @@ def test_it_takes_any_sum_of_squares_of_moments(normalization: str) -> None:
         oracle.time_smoothness(d.Y, d.previous, 0.15, d.a, normalization),
         oracle.time_smoothness(d.Y[:, :1] ** 2, d.previous[:, :1], 0.2, d.a, "mean"),
     ]
-    agrees(solve(p, DualNewton(), tol=1e-10), truth_of(p, penalties), epsilon)
+    assert_agrees(solve(p, DualNewton(), tol=1e-10), truth_of(p, penalties), epsilon)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,7 +97,7 @@ def test_rows_and_columns_without_mass_stay_empty(name: str) -> None:
     d.a[:], d.b[:] = d.a / d.a.sum(), d.b / d.b.sum()
     p, truth = pair(d, name, epsilon, 1.0)
     s = solve(p, DualNewton(), tol=1e-10)
-    agrees(s, truth, epsilon)
+    assert_agrees(s, truth, epsilon)
     f, g = s.potentials
     np.testing.assert_array_equal(np.isneginf(f), d.a == 0)
     np.testing.assert_array_equal(np.isneginf(g), d.b == 0)
@@ -134,14 +125,16 @@ def test_the_total_mass_is_any(name: str, mass: float) -> None:
 def test_classes_are_of_any_size(labels: object) -> None:
     d, epsilon = data(8, 6, seed=3), 0.05
     p = posed(d, epsilon, GroupLasso(labels, 0.4))
-    agrees(solve(p, DualNewton(), tol=1e-10), truth_of(p, [oracle.group_lasso(labels, 0.4)]), epsilon)
+    assert_agrees(solve(p, DualNewton(), tol=1e-10), truth_of(p, [oracle.group_lasso(labels, 0.4)]), epsilon)
 
 
 @pytest.mark.parametrize("ratio", [1e-9, 1e-2, 1.0, 1e2, 1e4])
 def test_the_weight_is_any_multiple_of_epsilon(ratio: float) -> None:
     d, epsilon = data(7, 6, seed=6), 0.1
     p = posed(d, epsilon, GroupLasso(d.labels, ratio * epsilon))
-    agrees(solve(p, DualNewton(), tol=1e-11), truth_of(p, [oracle.group_lasso(d.labels, ratio * epsilon)]), epsilon)
+    assert_agrees(
+        solve(p, DualNewton(), tol=1e-11), truth_of(p, [oracle.group_lasso(d.labels, ratio * epsilon)]), epsilon
+    )
 
 
 def moons(n: int, m: int, epsilon: float, dtype: type = np.float64) -> Problem:

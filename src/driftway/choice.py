@@ -6,8 +6,8 @@ from driftway.engine import Engine
 from driftway.iteration import Solver
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import Zero
-from driftway.solvers import dual, dual_newton
-from driftway.solvers.dual import DualAscent
+from driftway.solvers import dual_newton, moment_dual
+from driftway.solvers.dual_ascent import DualAscent
 from driftway.solvers.dual_newton import DualNewton
 from driftway.solvers.entropic import Sinkhorn
 from driftway.solvers.forward_backward import ForwardBackward
@@ -25,7 +25,7 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return ForwardBackward()
     if isinstance(problem.regularizer, Zero):
         return Sinkhorn()
-    if dual.fits(problem):
+    if moment_dual.fits(problem):
         return DualAscent()
     if dual_newton.fits(problem) and getattr(engine, "compiled", False) and not _weak(problem):
         return DualNewton()

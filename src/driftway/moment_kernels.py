@@ -1,0 +1,294 @@
+"""Newton's method on the dual of transport with squares of right moments, compiled: for problems of a small m.
+
+The dual and its notation are those of `solvers.moment_dual`, for masses of total 1. Matrices are transposed (m×n):
+all long loops run over the rows of the plan, and LLVM vectorises them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from driftway.compiled import FAST
+from driftway.elementary import exp2
+
+LOG2E = 1.4426950408889634
+# The share of a promised rise that a step must keep, the shortest step, and what of the dual's magnitude is rounding.
+SUFFICIENT, SHORTEST, ROUNDING = 1e-4, 1e-4, 1e-14
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
+    """The dual at (g, P) and the magnitude of its terms; fills the plan, f, its columns and γR."""
+    plan, f, columns, means = out
+    (m, n), r, unit = C.shape, R.shape[1], LOG2E / epsilon
+    f[:] = -np.inf
+    for j in range(m):
+        row, cost = plan[j], C[j]
+        for i in range(n):
+            row[i] = g[j] - cost[i]
+        for k in range(r):
+            weight, p = R[j, k], P[k]
+            for i in range(n):
+                row[i] -= weight * p[i]
+        for i in range(n):
+            f[i] = max(f[i], row[i])
+    total = np.zeros(n)
+    for j in range(m):
+        row = plan[j]
+        for i in range(n):
+            row[i] = exp2(unit * (row[i] - f[i]))
+            total[i] += row[i]
+    value = magnitude = 0.0
+    for i in range(n):
+        total[i] = a[i] / total[i]
+        f[i] = epsilon * math.log(total[i]) - f[i]
+        value += a[i] * f[i]
+        magnitude += a[i] * abs(f[i])
+    means[:] = 0.0
+    for j in range(m):
+        row, mass = plan[j], 0.0
+        for i in range(n):
+            row[i] *= total[i]
+            mass += row[i]
+        columns[j] = mass
+        for k in range(r):
+            weight, mean = R[j, k], means[k]
+            for i in range(n):
+                mean[i] += weight * row[i]
+        value += b[j] * g[j]
+        magnitude += b[j] * abs(g[j])
+    for k in range(r):
+        for i in range(n):
+            square = 0.5 * q[k, i] * P[k, i] * P[k, i]
+            value -= P[k, i] * c[k, i] + square
+            magnitude += abs(P[k, i] * c[k, i]) + square
+    return value - epsilon, magnitude
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _factor_blocks(A: Any) -> None:
+    """A = LLᵀ for every row, in place (r×r×n)."""
+    r, _, n = A.shape
+    for k in range(r):
+        for e in range(k + 1):
+            entry = A[k, e]
+            for p in range(e):
+                first, second = A[k, p], A[e, p]
+                for i in range(n):
+                    entry[i] -= first[i] * second[i]
+            if k == e:
+                for i in range(n):
+                    entry[i] = math.sqrt(entry[i])
+            else:
+                pivot = A[e, e]
+                for i in range(n):
+                    entry[i] /= pivot[i]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _forward(L: Any, x: Any) -> None:
+    """x = L⁻¹x for every row."""
+    for k in range(x.shape[0]):
+        target, pivot = x[k], L[k, k]
+        for e in range(k):
+            factor, known = L[k, e], x[e]
+            for i in range(target.size):
+                target[i] -= factor[i] * known[i]
+        for i in range(target.size):
+            target[i] /= pivot[i]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _backward(L: Any, x: Any) -> None:
+    """x = L⁻ᵀx for every row."""
+    r = x.shape[0]
+    for k in range(r - 1, -1, -1):
+        target, pivot = x[k], L[k, k]
+        for e in range(k + 1, r):
+            factor, known = L[e, k], x[e]
+            for i in range(target.size):
+                target[i] -= factor[i] * known[i]
+        for i in range(target.size):
+            target[i] /= pivot[i]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _solve(S: Any, x: Any) -> bool:
+    """x = S⁻¹x by Cholesky, in place; whether S is positive definite."""
+    m = x.size
+    for j in range(m):
+        for k in range(j + 1):
+            entry = S[j, k]
+            for p in range(k):
+                entry -= S[j, p] * S[k, p]
+            if k < j:
+                S[j, k] = entry / S[k, k]
+            elif entry > 0:
+                S[j, j] = math.sqrt(entry)
+            else:
+                return False
+    for j in range(m):
+        entry = x[j]
+        for p in range(j):
+            entry -= S[j, p] * x[p]
+        x[j] = entry / S[j, j]
+    for j in range(m - 1, -1, -1):
+        x[j] /= S[j, j]
+        for p in range(j):
+            x[p] -= S[j, p] * x[j]
+    return True
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _direction(R: Any, a: Any, b: Any, q: Any, epsilon: float, residual: Any, here: Any, dg: Any, dP: Any) -> None:
+    """The Newton step (dg, dP): a system of size m for dg after the elimination of P."""
+    plan, _, columns, means = here
+    (m, n), r = plan.shape, R.shape[1]
+    mean, L = means / a, np.zeros((r, r, n))
+    for k in range(r):
+        L[k, k] = q[k]
+    stacked = np.empty((m, 1 + r, n))  # γ/√a, and the centred moments γ(R − mean) times L⁻¹/√ε
+    root, scale = 1.0 / np.sqrt(a), math.sqrt(epsilon)
+    for j in range(m):
+        row = plan[j]
+        for k in range(r):
+            moment, weight, centre = stacked[j, 1 + k], R[j, k], mean[k]
+            for i in range(n):
+                moment[i] = row[i] * (weight - centre[i])
+            for e in range(k + 1):
+                block, other, middle = L[k, e], R[j, e], mean[e]
+                for i in range(n):
+                    block[i] += moment[i] * (other - middle[i]) / epsilon
+    _factor_blocks(L)
+    dP[:] = residual
+    _forward(L, dP)  # L⁻¹ρ
+    for j in range(m):
+        row, first, centred = plan[j], stacked[j, 0], stacked[j, 1:]
+        for i in range(n):
+            first[i] = row[i] * root[i]
+        _forward(L, centred)
+        right = 0.0
+        for k in range(r):
+            moment, known = centred[k], dP[k]
+            for i in range(n):
+                right += moment[i] * known[i]
+                moment[i] /= scale
+        dg[j] = b[j] - columns[j] + right / epsilon
+    flat = stacked.reshape((m, (1 + r) * n))
+    gram = np.dot(flat, flat.T)
+    mass = np.sqrt(columns)
+    dg /= mass
+    damping, step = 1e-12, dg.copy()
+    while True:
+        system = -gram / mass.reshape((m, 1)) / mass
+        for j in range(m):
+            for k in range(m):
+                system[j, k] += mass[j] * mass[k]  # the free constant in g
+            system[j, j] += 1.0 + damping
+        step[:] = dg
+        if _solve(system, step):
+            break
+        damping = max(10.0 * damping, 1e-10)
+    dg[:] = epsilon * step / mass
+    for j in range(m):
+        change = dg[j] / scale
+        for k in range(r):
+            moment, target = stacked[j, 1 + k], dP[k]
+            for i in range(n):
+                target[i] += change * moment[i]
+    _backward(L, dP)
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _climb(
+    C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, accuracy: float, limit: int
+) -> Any:
+    """Newton steps at one strength, from (g, P) and into them; the evaluations they took, and f."""
+    (m, n), r = C.shape, R.shape[1]
+    here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
+    there = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
+    dg, dP, residual = np.empty(m), np.empty((r, n)), np.empty((r, n))
+    value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
+    spent, earlier = 1, np.inf
+    while spent < limit:
+        error, mismatch = 0.0, 0.0
+        for j in range(m):
+            error += abs(b[j] - here[2][j])
+        for k in range(r):
+            for i in range(n):
+                residual[k, i] = here[3][k, i] - c[k, i] - q[k, i] * P[k, i]
+                mismatch += 0.5 * residual[k, i] * residual[k, i] / q[k, i]
+        if error <= accuracy and mismatch <= accuracy * max(abs(value), epsilon):
+            break
+        _direction(R, a, b, q, epsilon, residual, here, dg, dP)
+        slope, t, accepted, lost = 0.0, 1.0, False, False
+        for j in range(m):
+            slope += dg[j] * (b[j] - here[2][j])
+        for k in range(r):
+            for i in range(n):
+                slope += dP[k, i] * residual[k, i]
+        while t > SHORTEST and not accepted:
+            h, Q = g + t * dg, P + t * dP
+            next_value, next_magnitude = _evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
+            spent += 1
+            lost = t * slope < ROUNDING * magnitude
+            accepted = next_value >= value + SUFFICIENT * t * slope or lost
+            t *= 0.5
+        if not accepted or (lost and error > 0.5 * earlier):
+            break
+        g[:], P[:] = h, Q
+        here, there, value, magnitude, earlier = there, here, next_value, next_magnitude, error
+    return spent, here[1]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def follow(
+    C: Any,
+    R: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    q: Any,
+    strengths: Any,
+    g: Any,
+    P: Any,
+    rough: float,
+    accuracy: float,
+    limit: int,
+    updates: int,
+) -> Any:
+    """Solves for every strength from the solution of the one before, in (g, P); evaluations, and f.
+
+    Begins with so many of Sinkhorn's updates. All but the last strength are solved to the accuracy `rough`; at
+    most `limit` evaluations each.
+    """
+    (m, n), r = C.shape, R.shape[1]
+    here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
+    spent = updates
+    for _ in range(updates):
+        _evaluate(C, R, a, b, c, q, strengths[0], g, P, here)
+        for j in range(m):
+            g[j] += strengths[0] * math.log(b[j] / max(here[2][j], 1e-300))
+    f = here[1]
+    last_g, last_P = g.copy(), P.copy()
+    for s in range(strengths.size):
+        if s > 1:
+            # Where the path leads to, if that is higher than where it is.
+            t = (strengths[s - 1] - strengths[s]) / (strengths[s - 2] - strengths[s - 1])
+            h, Q = g + t * (g - last_g), P + t * (P - last_P)
+            last_g[:], last_P[:] = g, P
+            stay, _ = _evaluate(C, R, a, b, c, q, strengths[s], g, P, here)
+            lead, _ = _evaluate(C, R, a, b, c, q, strengths[s], h, Q, here)
+            spent += 2
+            if lead > stay:
+                g[:], P[:] = h, Q
+        elif s == 1:
+            last_g[:], last_P[:] = g, P
+        last = s == strengths.size - 1
+        count, f = _climb(C, R, a, b, c, q, strengths[s], g, P, accuracy if last else rough, limit)
+        spent += count
+    return spent, f

@@ -1,0 +1,259 @@
+"""The dual of transport with a sum of squares of right moments: a concave function of (g, P).
+
+With φ*(P) = ⟨P, c⟩ + ½ Σ q P² and f eliminated it is
+
+    D(g, P) = ⟨f(g, P), a⟩ + ⟨g, b⟩ − ε·mass − φ*(P),      γ = exp((f ⊕ g − C − P Rᵀ)/ε) with exact rows,
+
+whose gradient is (b − γᵀ1, γR − c − qP). An evaluation is one sweep, which also brings the covariances of R
+under the rows of the plan, and with them the diagonal blocks of the Hessian.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from driftway.balancing import dot
+from driftway.engine import Request
+from driftway.matrices import Factored
+from driftway.model import Model
+from driftway.newton import by_columns
+from driftway.parallel import single_blas
+from driftway.plan import Plan
+from driftway.problem import Problem
+from driftway.regularizers.regularizer import MomentRegularizer, RowQuadratic
+
+Double = npt.NDArray[np.float64]
+
+# Up to this many moments the preconditioner uses their covariances, beyond it their variances.
+FEW_MOMENTS = 3
+
+
+def fits(problem: Problem) -> bool:
+    """Whether the regulariser is a sum of squares of right moments."""
+    J = problem.regularizer
+    if not isinstance(J, MomentRegularizer) or not J.convex or J.left_basis.shape[1]:
+        return False
+    return J.row_quadratic is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The fixed data of the dual: masses, moments and φ*.
+
+    `seen` marks the coefficients P that are variables; the others belong to rows without mass or to moments
+    that φ does not see, and are zero. `products` are R and the products of its columns whose means under the
+    rows are needed.
+    """
+
+    a: Double
+    b: Double
+    R: Double
+    centre: Double
+    curvature: Double
+    seen: npt.NDArray[np.bool_]
+    products: Double
+    every: bool
+
+    @cached_property
+    def mass(self) -> float:
+        """The total mass."""
+        return float(self.b.sum())
+
+    @classmethod
+    def of(cls, model: Model) -> Space:
+        assert isinstance(model.J, MomentRegularizer)
+        quadratic = model.J.row_quadratic
+        assert isinstance(quadratic, RowQuadratic)
+        R = model.J.right_basis
+        seen = np.isfinite(quadratic.curvature) & (model.a > 0)[:, None]
+        curvature = np.where(seen, quadratic.curvature, 1.0)
+        space = cls(model.a, model.b, R, quadratic.centre, curvature, seen, R, every=False)
+        return space.with_pairs(every=R.shape[1] <= FEW_MOMENTS)
+
+    def with_pairs(self, *, every: bool) -> Space:
+        """The same, with the products of every pair of moments or only with their squares."""
+        first, second = _pairs(self.R.shape[1], every=every)
+        return replace(self, products=np.hstack([self.R, self.R[:, first] * self.R[:, second]]), every=every)
+
+
+@cache
+def _pairs(r: int, *, every: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The pairs of moments whose covariance is used: every one, or only variances."""
+    diagonal = np.arange(r)
+    return np.triu_indices(r) if every else (diagonal, diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A point (g, P) of the dual in units of cost, and what a sweep tells of it; values are per unit of mass."""
+
+    space: Space
+    epsilon: float
+    g: Double
+    P: Double
+    f: Double
+    columns: Double
+    means: Double
+    value: float
+    magnitude: float
+
+    @property
+    def x(self) -> Double:
+        return np.concatenate([np.where(self.space.b > 0, self.g, 0.0), self.P.ravel()])
+
+    @cached_property
+    def residual(self) -> Double:
+        """γR − c − qP, the gradient in P."""
+        space, r = self.space, self.P.shape[1]
+        return np.where(space.seen, self.means[:, :r] - space.centre - space.curvature * self.P, 0.0)
+
+    @cached_property
+    def gradient(self) -> Double:
+        in_g = np.where(self.space.b > 0, self.space.b - self.columns, 0.0)
+        return np.concatenate([in_g, self.residual.ravel()]) / self.space.mass
+
+    @cached_property
+    def error(self) -> float:
+        """‖γᵀ1 − b‖₁ relative to the mass."""
+        return float(np.abs(self.columns - self.space.b).sum() / self.space.b.sum())
+
+    @cached_property
+    def mismatch(self) -> float:
+        """φ(γR) + φ*(P) − ⟨P, γR⟩ ≥ 0, over the mass: what the gap owes to the moments."""
+        return 0.5 * float((self.residual**2 / self.space.curvature).sum()) / self.space.mass
+
+    @cached_property
+    def blocks(self) -> Double:
+        """Cov(R)/ε + q for every row: minus the diagonal blocks of the Hessian in P (n×r×r)."""
+        space, (n, r) = self.space, self.P.shape
+        first, second = _pairs(r, every=space.every)
+        mean = np.divide(self.means[:, :r], space.a[:, None], out=np.zeros((n, r)), where=space.a[:, None] > 0)
+        covariance = self.means[:, r:] - mean[:, first] * self.means[:, second]
+        blocks = np.zeros((n, r, r))
+        seen = space.seen[:, first] & space.seen[:, second]
+        blocks[:, first, second] = np.where(seen, covariance / self.epsilon, 0.0)
+        blocks[:, second, first] = blocks[:, first, second]
+        diagonal = np.arange(r)
+        # A variance of rounding errors is none, and may have come out negative.
+        blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
+        blocks[:, diagonal, diagonal] += space.curvature
+        return blocks
+
+    @cached_property
+    def inverse(self) -> Double:
+        """The inverses of the blocks."""
+        r = self.P.shape[1]
+        if r == 1:
+            return 1.0 / self.blocks
+        if r == 2:
+            (p, q), (_, s) = np.moveaxis(self.blocks, 0, 2)
+            determinant = np.maximum(p * s - q * q, 1e-14 * p * s)
+            return np.moveaxis(np.array([[s, -q], [-q, p]]) / determinant, 2, 0)
+        return np.asarray(np.linalg.inv(self.blocks), dtype=np.float64)
+
+    def precondition(self, direction: Double) -> Double:
+        m, b, direction = self.space.b.size, self.space.b, self.space.mass * direction
+        in_g = self.epsilon * by_columns(direction[:m], b, self.columns)
+        return np.concatenate([in_g, self.solved(direction[m:].reshape(self.P.shape)).ravel()])
+
+    def solved(self, right: Double) -> Double:
+        """The inverse blocks times a vector per row."""
+        if self.P.shape[1] == 0:
+            return right
+        return np.where(self.space.seen, np.einsum("ikl,il->ik", self.inverse, right), 0.0)
+
+    def within(self, accuracy: float) -> bool:
+        """Whether column error and moment mismatch are that small."""
+        scale = max(abs(self.value), self.epsilon)
+        return self.error <= accuracy and self.mismatch <= accuracy * scale
+
+    def under(self, model: Model, epsilon: float) -> Place:
+        """The same (g, P) under another strength."""
+        return at(model, self.space, epsilon, self.g, self.P, self.f * self.epsilon / epsilon)
+
+    def plan(self, model: Model) -> Plan:
+        """The plan of this point."""
+        return model.plan(_log(model, self.epsilon, self.P), self.f, self.g / self.epsilon)
+
+
+def _log(model: Model, epsilon: float, P: Double) -> Factored:
+    cost = model.cost
+    assert isinstance(cost, Factored)
+    return cost.with_coefficients(-1.0 / epsilon, P / -epsilon, cost.Q)
+
+
+def at(model: Model, space: Space, epsilon: float, g: Double, P: Double, f: Double) -> Place:
+    """The dual at (g, P); f only helps the sweep to a safe shift."""
+    a, b = space.a, space.b
+    level = dot(g, b) / b.sum()
+    g = np.where(b > 0, g - level, -np.inf)
+    log = _log(model, epsilon, P)
+    sums = model.engine.sweep(Request(log, np.where(a > 0, f, -np.inf), g / epsilon, row_mass=a, right=space.products))
+    linear, square = P * space.centre, 0.5 * space.curvature * P**2
+    value = epsilon * (dot(sums.f, a) - a.sum()) + dot(g, b) - float(linear.sum() + square.sum())
+    magnitude = epsilon * dot(np.abs(sums.f), a) + dot(np.abs(g), b) + float(np.abs(linear).sum() + square.sum())
+    return Place(space, epsilon, g, P, sums.f, sums.columns, sums.right, value / space.mass, magnitude / space.mass)
+
+
+def evaluator(model: Model, here: Place) -> Callable[[Double], Place | None]:
+    """The dual as a function of x, near a point whose potentials are good shifts."""
+    m, shape, f = here.space.b.size, here.P.shape, here.f
+
+    def evaluate(x: Double) -> Place | None:
+        nonlocal f
+        there = at(model, here.space, here.epsilon, x[:m], x[m:].reshape(shape), f)
+        if not (np.isfinite(there.value) and np.isfinite(there.columns).all()):
+            return None
+        f = there.f
+        return there
+
+    return evaluate
+
+
+def newton_direction(model: Model, here: Place) -> Double:
+    """The Newton step, from a system of size m for g after the elimination of P.
+
+    In units of log it is  (diag(γᵀ1) − BᵀB) δ = b − γᵀ1 + Mᵀ A⁻¹ρ/ε,  where M are the centred moments of
+    the rows, A the blocks, ρ the residual, and B stacks γ/√a and A^−½ M/√ε.
+    """
+    if not here.space.every:
+        here = at(model, here.space.with_pairs(every=True), here.epsilon, here.g, here.P, here.f)
+    space, epsilon, (n, r) = here.space, here.epsilon, here.P.shape
+    a, b, R = space.a, space.b, space.R
+    plan = here.plan(model)
+    active = a > 0
+    inverse_a = np.divide(1.0, a, out=np.zeros_like(a), where=active)
+    mean = here.means[:, :r] * inverse_a[:, None]
+    root: Double = np.asarray(np.linalg.cholesky(here.inverse), np.float64).transpose(0, 2, 1) / math.sqrt(epsilon)
+    root[~space.seen] = 0.0
+    # Each entry of B is γ times an affine function of R.
+    factors = [np.column_stack([np.sqrt(inverse_a), np.zeros((n, r))])]
+    factors += [np.column_stack([-(root[:, k] * mean).sum(axis=1), root[:, k]]) for k in range(r)]
+    basis = np.column_stack([np.ones(b.size), R])
+    gram = model.engine.gram(plan.log, plan.f, plan.g, factors, basis)
+    solved = here.solved(here.residual)
+    left = plan.sweep(left=np.column_stack([solved, (solved * mean).sum(axis=1)])).left
+    right = np.where(b > 0, b - here.columns + ((left[:, :r] * R).sum(axis=1) - left[:, r]) / epsilon, 0.0)
+    scale = np.sqrt(np.where(b > 0, np.maximum(here.columns, 1e-300), 1.0))
+    system = -gram / np.multiply.outer(scale, scale)
+    top = np.where(b > 0, scale, 0.0)
+    system += np.multiply.outer(top, top) / b.sum()  # the free constant in g
+    damping = 1e-12
+    with single_blas():
+        while True:
+            try:
+                factor = cho_factor(system + (1.0 + damping) * np.eye(b.size), check_finite=False)
+                break
+            except LinAlgError:
+                damping = max(10.0 * damping, 1e-10)
+        delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
+    moved = plan.sweep(right=np.column_stack([delta, R * delta[:, None]])).right
+    in_P = here.solved(here.residual + (moved[:, 1:] - mean * moved[:, :1]) / epsilon)
+    return np.concatenate([delta, in_P.ravel()])
