@@ -15,6 +15,9 @@ from driftway.problem import Problem
 
 Double = npt.NDArray[np.float64]
 
+# Relative smoothness over ε below which forward-backward contracts by more than four in every step.
+WEAK = 0.3
+
 
 @dataclass(frozen=True, eq=False)
 class Start:
@@ -70,6 +73,12 @@ class Solver(Protocol):
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
         """The next state; inner problems are solved to marginal error `accuracy`."""
+
+
+def is_weak(problem: Problem) -> bool:
+    """Whether J is so weak beside the entropy that a few steps of a splitting method are all it takes."""
+    smoothness = problem.regularizer.smoothness
+    return smoothness is not None and smoothness < WEAK * problem.epsilon
 
 
 def require_entropy(solver: object, problem: Problem) -> None:

@@ -10,7 +10,7 @@ from time import perf_counter
 from sklearn.exceptions import ConvergenceWarning
 
 from driftway.certificate import Certificate, certify, relative_gap
-from driftway.iteration import Solver, Start, State
+from driftway.iteration import Solver, Start, State, is_weak
 from driftway.matrices import Factored
 from driftway.model import Model
 from driftway.plan import Plan
@@ -39,7 +39,7 @@ def iterate(
     """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop."""
     began = perf_counter()
     trace, n_iter = Trace(), 0
-    accuracy = max(INNER_SHARE * tol, INNER_LAST if getattr(solver, "direct", False) else INNER_FIRST)
+    accuracy = max(INNER_SHARE * tol, INNER_LAST if _few_steps(model, solver) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol, model.engine) as bar:
         state = solver.start(model, start, accuracy)
@@ -81,6 +81,11 @@ def iterate(
         n_iter,
         trace,
     )
+
+
+def _few_steps(model: Model, solver: Solver) -> bool:
+    """Whether no inner problem is worth solving roughly: the solver has none, or J is so weak that few follow."""
+    return is_weak(model.problem) or bool(getattr(solver, "direct", False))
 
 
 def _within(state: State, certificate: Certificate, tol: float) -> bool:
