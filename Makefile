@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: demo test test-all bench lint clean
+.PHONY: demo test test-all bench evaluate lint clean
 
 demo: .venv/demo
 	$(BIN)/python examples/figure2_problem.py
@@ -17,6 +17,10 @@ test-all: lint
 # For a check within minutes that leaves the results alone: make bench ARGS=--quick
 bench: .venv-bench/ready
 	$(BENCH)/python -m benchmarks $(ARGS)
+
+# Everybody on drifting data; real streams are found through the environment variable DRIFTWAY_DATA.
+evaluate: .venv/test
+	$(BIN)/python -m benchmarks.evaluate $(ARGS)
 
 lint: .venv/test
 	$(BIN)/ruff check .

@@ -34,6 +34,7 @@ LAYERS = [
     ["solvers"],
     ["loop", "choice"],
     ["solve"],
+    ["adaptation"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

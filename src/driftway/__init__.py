@@ -1,5 +1,13 @@
 """Optimal transport with any smooth regulariser, by Bregman forward-backward splitting."""
 
+from driftway.adaptation import (
+    AdaptationWarning,
+    Adapted,
+    CircularScore,
+    ContinuousTransportClassifier,
+    ContinuousTransportRegressor,
+    adapt_stream,
+)
 from driftway.costs import PointCloudCost
 from driftway.plan import Plan
 from driftway.problem import Problem
@@ -20,7 +28,12 @@ from driftway.threads import Threads
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptationWarning",
+    "Adapted",
+    "CircularScore",
     "ConditionalGradient",
+    "ContinuousTransportClassifier",
+    "ContinuousTransportRegressor",
     "Custom",
     "DualAscent",
     "DualNewton",
@@ -38,6 +51,7 @@ __all__ = [
     "Threads",
     "TimeSmoothness",
     "WassersteinTime",
+    "adapt_stream",
     "sinkhorn",
     "solve",
 ]

@@ -9,6 +9,7 @@ from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
 from driftway.balancing import balance
 from driftway.iteration import Start, State, require_entropy
@@ -17,7 +18,6 @@ from driftway.model import Model
 from driftway.parallel import single_blas
 from driftway.problem import Problem
 from driftway.quasi_newton import Ascent, remaining, search
-from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.solvers.moment_dual import Place, Space, at, evaluator, fits, newton_direction
 from driftway.validation import positive_integer
 
@@ -85,15 +85,17 @@ class DualAscent:
     def _round(self, model: Model, course: _Course, spent: int, accuracy: float) -> State:
         spent += course.run(model, accuracy, self.round_length)
         here = course.here
-        if here.epsilon != model.epsilon:  # still on the way: where it is, seen from the strength asked for
-            here, spent = here.under(model, model.epsilon), spent + 1
         point = model.evaluate(here.plan(model))
-        assert isinstance(model.J, MomentRegularizer)
-        conjugate = model.J.phi_conjugate(here.P, np.empty((model.b.size, 0)))
-        bound = None if conjugate is None else model.dual_value(point.plan) - conjugate
-        potentials = model.epsilon * point.plan.f, model.epsilon * point.plan.g
+        potentials = here.epsilon * point.plan.f, here.epsilon * point.plan.g
+        # On the way the plan is that of a larger strength: its dual is a bound there, and entropy makes it one here.
+        bound = here.space.mass * here.value - (here.epsilon - model.epsilon) * _highest_entropy(model)
         tangent = model.tangent(point)
         return State(point, tangent, bound, potentials, np.nan, spent, course, polish=False, exhausted=course.stuck)
+
+
+def _highest_entropy(model: Model) -> float:
+    """An upper bound of H over the couplings: no entry is above the masses of its row and column."""
+    return float(min(xlogy(mass, mass).sum() for mass in (model.a, model.b)) - model.problem.mass)
 
 
 def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:

@@ -1,0 +1,161 @@
+"""`python -m benchmarks.evaluate`: how right everybody stays while the data drifts, in one table.
+
+Protocol: adapt to an unlabelled batch, then predict it, or a fresh sample of its distribution where there is one.
+One setting for all streams. Seeds begin at 1000; none of them was used to choose anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks import adaptation_peers as peers
+from benchmarks import storage, streams
+from benchmarks.streams import Stream
+from driftway import ContinuousTransportClassifier
+
+FIRST_SEED = 1000
+PAGE = Path(__file__).resolve().parent / "ADAPTATION.md"
+PAPER = {
+    "metric": "euclidean",
+    "epsilon": 0.4,
+    "relative_epsilon": False,
+    "scale": None,
+    "time_weight": 0.3,
+    "map": "barycentric",
+    "motion": None,
+    "labels": "classifier",
+    "stay": False,
+}
+
+Accuracies = list[float]
+
+
+def ours(stream: Stream, **settings: Any) -> tuple[Accuracies, int]:
+    """Accuracy per step, and how many steps warned."""
+    model = ContinuousTransportClassifier(**settings).fit(stream.X, stream.y)
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for step, (X, y) in enumerate(stream.batches):
+            model.partial_fit(X)
+            found.append(float(model.score(*stream.tests[step]) if stream.tests else model.score(X, y)))
+    return found, sum(bool(warning) for warning in model.history_["warning"])
+
+
+def _peer(function: Callable[[Stream], Accuracies]) -> Callable[[Stream], tuple[Accuracies, int]]:
+    def run(stream: Stream) -> tuple[Accuracies, int]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(stream), 0
+
+    return run
+
+
+ENTRANTS: dict[str, Callable[[Stream], tuple[Accuracies, int]]] = {
+    "driftway": ours,
+    "the paper's": lambda stream: ours(stream, **PAPER),
+    "static": _peer(peers.static),
+    "standardised": _peer(peers.standardised),
+    "self-training": _peer(peers.self_training),
+    "SCARGC": _peer(peers.scargc),
+    "POT step by step": _peer(peers.pot_stepwise),
+    "oracle": _peer(peers.oracle),
+}
+
+SEEDED: dict[str, Callable[[int], Stream]] = {
+    "moons, 20 steps": lambda seed: streams.rotating_moons(seed),
+    "moons, 40 steps": lambda seed: streams.rotating_moons(seed, steps=40),
+    "moons, 36°": lambda seed: streams.rotating_moons(seed, degrees=36.0),
+    "moons, noise 0.15": lambda seed: streams.rotating_moons(seed, noise=0.15),
+    "moons, 20 per batch": lambda seed: streams.rotating_moons(seed, m=20),
+    "digits": lambda seed: streams.rotated_digits(seed),
+    "two crossing": streams.two_crossing,
+    "five vertical": streams.five_vertical,
+    "four rotating, expanding": streams.four_rotating_expanding,
+    "four expanding, one fixed": streams.four_expanding_one_fixed,
+    "one passing around": streams.one_passing_around,
+    "Gaussians crossing, 3-D": lambda seed: streams.crossing_gaussians(seed, dimensions=3),
+    "Gaussians crossing, 5-D": lambda seed: streams.crossing_gaussians(seed, dimensions=5),
+    "gears": streams.gears,
+    "stationary": streams.stationary,
+    "label shift": streams.label_shift,
+}
+
+
+def tasks(seeds: int) -> list[tuple[str, Callable[[], Stream]]]:
+    """The streams by name, those with a seed as often as asked for; real ones where they are found."""
+    every: list[tuple[str, Callable[[], Stream]]] = []
+    for name, make in SEEDED.items():
+        every += [(name, lambda make=make, seed=seed: make(FIRST_SEED + seed)) for seed in range(seeds)]  # type: ignore[misc]
+    folder = streams.find_data()
+    if folder is not None:
+        every += [(name, lambda name=name: streams.latency_stream(name, folder)) for name in streams.LATENCY]  # type: ignore[misc]
+        every.append(("gas", lambda: streams.gas_sensor(folder)))
+    return every
+
+
+def _run(name: str, make: Callable[[], Stream], entrants: list[str]) -> dict[str, Any]:
+    stream, found = make(), {}
+    for entrant in entrants:
+        began = time.perf_counter()
+        try:
+            accuracies, warned = ENTRANTS[entrant](stream)
+            found[entrant] = {"mean": float(np.mean(accuracies)), "last": accuracies[-1], "warned": warned}
+        except Exception as error:
+            found[entrant] = {"mean": float("nan"), "error": f"{type(error).__name__}: {error}"}
+        found[entrant]["seconds"] = (time.perf_counter() - began) / len(stream.batches)
+    return {"stream": name, "steps": len(stream.batches), "found": found}
+
+
+def table(runs: list[dict[str, Any]]) -> str:
+    """Mean accuracy in per cent, by stream and entrant, as Markdown."""
+    entrants = list(runs[0]["found"])
+    lines = ["| stream | runs | " + " | ".join(entrants) + " | warned |", "|---|---|" + "---|" * (len(entrants) + 1)]
+    names, rows = list(dict.fromkeys(run["stream"] for run in runs)), []
+    for name in names:
+        group = [run for run in runs if run["stream"] == name]
+        means = [float(np.mean([run["found"][entrant]["mean"] for run in group])) for entrant in entrants]
+        warned = np.mean([run["found"]["driftway"]["warned"] / run["steps"] for run in group])
+        rows.append(means)
+        cells = " | ".join("failed" if np.isnan(mean) else f"{100 * mean:.1f}" for mean in means)
+        lines.append(f"| {name} | {len(group)} | {cells} | {100 * warned:.0f} % |")
+    overall = " | ".join(f"**{100 * mean:.1f}**" for mean in np.nanmean(rows, axis=0))
+    lines.append(f"| **mean over streams** | | {overall} | |")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs everybody on every stream, stores the numbers and writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluate", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10, help="runs of every stream that has a seed")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", action="append", help="streams whose name contains this; may be repeated")
+    parser.add_argument("--entrant", action="append", choices=list(ENTRANTS))
+    parser.add_argument("--output", type=Path, help="directory for results, instead of benchmarks/results")
+    options = parser.parse_args(arguments)
+    chosen = [
+        task for task in tasks(options.seeds) if not options.only or any(part in task[0] for part in options.only)
+    ]
+    entrants = options.entrant or list(ENTRANTS)
+    if "driftway" not in entrants:
+        entrants = ["driftway", *entrants]
+    runs = Parallel(n_jobs=options.jobs, verbose=1)(delayed(_run)(name, make, entrants) for name, make in chosen)
+    storage.save({"part": "adaptation", "runs": runs}, options.output or storage.RESULTS, "adaptation")
+    text = table(runs)
+    print(text)
+    if options.output is None:
+        PAGE.write_text(
+            f"# Continuous adaptation\n\n{__doc__.split(chr(10), 2)[2].strip()}\n\n{text}\n", encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Continuous domain adaptation."""
+
+from driftway.adaptation.estimator import (
+    AdaptationWarning,
+    ContinuousTransportClassifier,
+    ContinuousTransportRegressor,
+)
+from driftway.adaptation.selection import CircularScore
+from driftway.adaptation.stream import Adapted, adapt_stream
+
+__all__ = [
+    "AdaptationWarning",
+    "Adapted",
+    "CircularScore",
+    "ContinuousTransportClassifier",
+    "ContinuousTransportRegressor",
+    "adapt_stream",
+]

@@ -1,0 +1,26 @@
+"""The evaluation: everybody runs, numbers are stored, the table says what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import evaluate, storage
+
+
+def test_a_small_run_is_stored_and_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seeds", "1", "--jobs", "1", "--only", "moons, 20 per batch", "--output", str(tmp_path)]
+    evaluate.main([*arguments, "--entrant", "static", "--entrant", "driftway"])
+    printed = capsys.readouterr().out
+    assert "| moons, 20 per batch | 1 |" in printed
+    stored = storage.load(tmp_path, "adaptation")
+    assert stored is not None
+    found = stored["runs"][0]["found"]
+    assert found["driftway"]["mean"] > found["static"]["mean"] + 0.2
+
+
+def test_failures_are_shown() -> None:
+    run = {"stream": "s", "steps": 2, "found": {"driftway": {"mean": 0.5, "warned": 1}, "peer": {"mean": float("nan")}}}
+    text = evaluate.table([run])
+    assert "| s | 1 | 50.0 | failed | 50 % |" in text
