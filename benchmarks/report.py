@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.reading import Reading, Table
+from benchmarks.shortfalls import WHY
 
 WIDEST = 46  # characters of a cell on the terminal; the page has them all
 MARKS = {True: "reached", False: "**not reached**", None: "not measured"}
@@ -53,6 +54,10 @@ def page(parts: Mapping[str, tuple[dict[str, Any], Reading]]) -> str:
             )
         ),
     ]
+    short = [name for name, (_, reading) in parts.items() if not all(target.reached for target in reading.targets)]
+    if short:
+        lines += ["", "Where a target is not reached, why:", ""]
+        lines += [f"- {parts[name][1].title}: {WHY[name]}" for name in short if name in WHY]
     for name, (data, reading) in parts.items():
         lines += ["", f"## {reading.title}", "", reading.about]
         for sentence in reading.sentences:
