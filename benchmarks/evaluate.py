@@ -123,6 +123,20 @@ def _run(name: str, make: Callable[[], Stream], entrants: list[str]) -> dict[str
     return {"stream": name, "steps": len(stream.batches), "found": found}
 
 
+def updated(stored: dict[str, Any] | None, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The stored runs, with what was found anew in the place of what was found before."""
+    if stored is None:
+        return runs
+    fresh: dict[str, list[dict[str, Any]]] = {}
+    for run in runs:
+        fresh.setdefault(run["stream"], []).append(run)
+    merged = []
+    for run in stored["runs"]:
+        again = fresh.get(run["stream"], [])
+        merged.append({**run, "found": {**run["found"], **(again.pop(0)["found"] if again else {})}})
+    return merged + [run for rest in fresh.values() for run in rest]
+
+
 def table(runs: list[dict[str, Any]]) -> str:
     """Mean accuracy in per cent, by stream and entrant, as Markdown."""
     entrants = list(dict.fromkeys(entrant for run in runs for entrant in run["found"]))
@@ -157,6 +171,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", action="append", help="streams whose name contains this; may be repeated")
     parser.add_argument("--entrant", action="append", choices=list(ENTRANTS))
+    parser.add_argument("--update", action="store_true", help="keep the stored numbers of everybody who is not run")
     parser.add_argument("--output", type=Path, help="directory for results, instead of benchmarks/results")
     options = parser.parse_args(arguments)
     chosen = [
@@ -166,7 +181,10 @@ def main(arguments: list[str] | None = None) -> None:
     if "driftway" not in entrants:
         entrants = ["driftway", *entrants]
     runs = Parallel(n_jobs=options.jobs, verbose=1)(delayed(_run)(name, make, entrants) for name, make in chosen)
-    storage.save({"part": "adaptation", "runs": runs}, options.output or storage.RESULTS, "adaptation")
+    folder = options.output or storage.RESULTS
+    if options.update:
+        runs = updated(storage.load(folder, "adaptation"), runs)
+    storage.save({"part": "adaptation", "runs": runs}, folder, "adaptation")
     text = table(runs)
     print(text)
     if options.output is None:

@@ -149,6 +149,20 @@ class TestDoNoHarm:
         assert np.mean(model.history_["answer"] == "source") > 0.5
         assert (model.history_["drift"] < 3).all()
 
+    def test_another_mix_of_classes_is_no_drift(self) -> None:
+        rng = np.random.default_rng(3)
+        y = np.arange(300) % 2
+        model = ContinuousTransportClassifier().fit(rng.normal(size=(300, 2)) + 3.0 * y[:, None], y)
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdaptationWarning)
+            for share in np.linspace(0.5, 0.05, 12):
+                z = (rng.random(300) < share).astype(int)
+                B = rng.normal(size=(300, 2)) + 3.0 * z[:, None]
+                found.append(model.partial_fit(B).score(B, z))
+        assert np.mean(found) > 0.95
+        assert (model.history_["answer"][3:] == "source").all()
+
     def test_a_shift_of_the_classes_warns_and_can_be_estimated(self) -> None:
         rng = np.random.default_rng(2)
         y = np.repeat([0, 1], 100)

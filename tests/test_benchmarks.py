@@ -270,7 +270,7 @@ def synthetic() -> dict[str, dict[str, object]]:
     growth = [
         {"n": n, "status": "reached", "note": "", "gap": 5e-4, "seconds": 1e-7 * n**2, "sinkhorn_iterations": 50,
          "sweep_seconds": 6e-10 * n**2, "extra_mib": 1e-3 * n, "peak_mib": 100 + 1e-3 * n}
-        for n in (5000, 10_000, 100_000)
+        for n in (20_000, 50_000, 100_000)
     ]  # fmt: skip
     medians = {"driftway": 0.5, "OTT-JAX": 5.0}
     figure2 = [fake_case(**{"λ": s, "normalization": k}) for s in (0.5, 0.01) for k in ("coupling", "mean", "sum")]

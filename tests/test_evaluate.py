@@ -23,6 +23,16 @@ def test_a_small_run_is_stored_and_tabulated(tmp_path: Path, capsys: pytest.Capt
     assert found["driftway"]["mean"] > found["static"]["mean"] + 0.2
 
 
+def test_numbers_are_updated_in_their_place() -> None:
+    stored = [
+        {"stream": "s", "steps": 1, "found": {"driftway": {"mean": value}, "peer": {"mean": 0.1}}} for value in (0, 1)
+    ]
+    fresh = [{"stream": "s", "steps": 1, "found": {"driftway": {"mean": value}}} for value in (0.5, 0.6)]
+    merged = evaluate.updated({"runs": stored}, [*fresh, {"stream": "t", "steps": 1, "found": {}}])
+    assert [run["found"].get("driftway", {}).get("mean") for run in merged] == [0.5, 0.6, None]
+    assert [run["found"].get("peer", {}).get("mean") for run in merged] == [0.1, 0.1, None]
+
+
 def test_failures_are_shown() -> None:
     run = {"stream": "s", "steps": 2, "found": {"driftway": {"mean": 0.5, "warned": 1}, "peer": {"mean": float("nan")}}}
     text = evaluate.table([run])

@@ -21,7 +21,7 @@ SIZES = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 LARGE = 100_000
 ROOT = Path(__file__).resolve().parents[2]
 # Up to here the engine may hold the kernel as an array, by its own budget; above it memory has to be linear.
-STORED = 4000
+STORED = 11_600
 
 
 def run(scale: Scale) -> dict[str, Any]:

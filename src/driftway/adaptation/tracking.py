@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway.adaptation.energy import energy_distance
 from driftway.adaptation.maps import AffineMap, BarycentricMap, MapModel
-from driftway.adaptation.marginals import Balanced, Marginals
+from driftway.adaptation.marginals import Balanced, Marginals, class_masses, reweighted
 from driftway.adaptation.motion import AffineMotion, GroupMotion, MotionModel
 from driftway.costs import PointCloudCost
 from driftway.engine import Engine
@@ -166,7 +166,7 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
     tracks, weights, size, (n, d) = settings.tracks, carried.weights, len(batch), carried.source.shape
     b = b / b.sum()
     distances = np.array([energy_distance(places, batch, weights, b)[0] for places in carried.expected])
-    unmoved, usual = energy_distance(carried.source, batch, weights, b)
+    unmoved, usual = energy_distance(carried.source, batch, _as_in_batch(carried, batch, b, settings), b)
     # At the first step all expect the same, which says nothing.
     memory = MEMORY if carried.steps > 1 else 0.0
     scores = memory * carried.scores + (1.0 - memory) * np.log(np.maximum(distances, 1e-300))
@@ -205,6 +205,20 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
         displacement=float(np.sqrt(masses @ (moved**2).sum(axis=1) / masses.sum())),
         seconds=time.perf_counter() - began,
     )
+
+
+def _as_in_batch(carried: Carried, batch: Double, b: Double, settings: Settings) -> Double:
+    """The masses of the source with those of the classes in the batch: another mix of classes is no drift."""
+    if carried.groups.max() == 0:
+        return carried.weights
+    i, j = (slice(None, None, -(-len(points) // SAMPLE)) for points in (carried.source, batch))
+    source, a, groups = carried.source[i], carried.weights[i], carried.groups[i]
+    if np.unique(groups).size < np.unique(carried.groups).size:
+        return carried.weights
+    cost = PointCloudCost(source, batch[j], settings.metric).rows(slice(None)).astype(np.float64)
+    epsilon = settings.epsilon * ((a @ cost @ b[j] / (a.sum() * b[j].sum()) if settings.relative else 1.0) or 1.0)
+    mass = class_masses(cost, a, b[j], groups, epsilon)[0]
+    return reweighted(carried.weights, carried.groups, mass)
 
 
 def _transport(
