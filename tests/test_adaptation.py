@@ -20,13 +20,14 @@ from driftway import (
     CircularScore,
     ContinuousTransportClassifier,
     ContinuousTransportRegressor,
+    PointCloudCost,
     adapt_stream,
 )
 from driftway.adaptation import persistence
 from driftway.adaptation.energy import energy_distance
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap
 from driftway.adaptation.marginals import Estimated, class_masses
-from driftway.adaptation.motion import AffineMotion, GroupMotion
+from driftway.adaptation.motion import AffineMotion
 from driftway.adaptation.scaling import fit_scaling
 
 Array = np.ndarray
@@ -93,14 +94,14 @@ class TestItStaysRight:
             middle = np.where(labels[:, None] == 0, [-4 + 0.2 * t, 0], [4 - 0.2 * t, 0])
             return middle + rng.normal(size=(300, 2)) * [0.8, 1.0], labels
 
-        model = ContinuousTransportClassifier(map="barycentric", motion="groups").fit(*sample(0))
+        model = ContinuousTransportClassifier(map="barycentric", motion="classes").fit(*sample(0))
         batches = [sample(t) for t in range(1, 41)]
         assert np.mean(scores(model, batches)[-8:]) > 0.95
         resting = ContinuousTransportClassifier(map="barycentric", motion=None).fit(*sample(0))
         assert np.mean(scores(resting, batches)[-8:]) < 0.8
 
     @pytest.mark.parametrize("choice", ["affine", "kernel", "barycentric"])
-    @pytest.mark.parametrize("motion", [None, "affine", "groups"])
+    @pytest.mark.parametrize("motion", [None, "affine", "classes"])
     def test_maps_and_motions_are_chosen_by_name(self, choice: str, motion: str | None) -> None:
         X, y, batches = moons(steps=3, degrees=8.0)
         model = ContinuousTransportClassifier(map=choice, motion=motion).fit(X, y)
@@ -232,6 +233,28 @@ class TestBadBatches:
         B, z = batches[0]
         model = ContinuousTransportClassifier().fit(X, y)
         assert model.partial_fit(np.repeat(B, 3, axis=0).astype(np.float32)).score(B, z) > 0.9
+
+    def test_an_estimator_that_cannot_be_trained_changes_nothing(self, tmp_path: Path) -> None:
+        class Fussy(KNeighborsClassifier):
+            def fit(self, X: Array, y: Array) -> Fussy:
+                if X[:, 0].mean() > 1.0:
+                    raise ValueError("not there")
+                return super().fit(X, y)
+
+        X, y, _ = moons(steps=1)
+        model = ContinuousTransportClassifier(Fussy(1), stay=False).fit(X, y)
+        images = model.images_
+        with pytest.raises(ValueError, match="not there"):
+            model.partial_fit(X + 9.0)
+        assert (model.n_steps_, model.n_seen_) == (0, 0)
+        np.testing.assert_array_equal(model.images_, images)
+
+    def test_a_batch_of_one_class_still_trains_a_classifier(self) -> None:
+        X, y = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [50.0, 50.0]]), np.array([0, 0, 0, 1])
+        model = ContinuousTransportClassifier(LogisticRegression(), labels="plan", marginals="estimated", stay=False)
+        model.fit(X, y).partial_fit(X[:3] + 0.01)
+        assert set(model.batch_proba_.argmax(axis=1)) == {0}
+        assert (model.predict(X[:3]) == 0).all()
 
     def test_labels_of_a_batch_are_not_looked_at(self) -> None:
         X, y, batches = moons(steps=1)
@@ -453,12 +476,12 @@ class TestParts:
         assert error[KernelMap(0.2, ridge=0.01)] < 0.3 * error[AffineMap()]
         assert error[BarycentricMap()] == 0
 
-    def test_groups_have_velocities_of_their_own(self) -> None:
+    def test_classes_have_velocities_of_their_own(self) -> None:
         rng = np.random.default_rng(0)
         groups = np.arange(300) % 3
         X = rng.normal(size=(300, 2)) + 8.0 * groups[:, None] * [0, 1]
         moved = X + np.where(groups[:, None] == 1, [1.0, 0.0], [-1.0, 0.0])
-        ahead = GroupMotion(1.0).predict(X, moved, np.zeros_like(X), groups, np.ones(300), 300)
+        ahead = AffineMotion(1.0, by_class=True).predict(X, moved, np.zeros_like(X), groups, np.ones(300), 300)
         np.testing.assert_allclose(ahead - moved, moved - X, atol=0.3)
 
     def test_the_energy_distance_is_zero_for_the_same_and_its_usual_value_is_right(self) -> None:
@@ -479,7 +502,7 @@ class TestParts:
         X = rng.normal(size=(120, 2)) + 5 * groups[:, None]
         z = np.repeat([0, 1, 2], [70, 30, 0])
         Y = rng.normal(size=(100, 2)) + 5 * z[:, None]
-        cost = ((X[:, None] - Y) ** 2).sum(axis=2)
+        cost = PointCloudCost(X, Y, "sqeuclidean")
         a, b = np.full(120, 1 / 120), np.full(100, 0.01)
         seen, gain = class_masses(cost, a, b, groups, 1.0)
         np.testing.assert_allclose(seen, [0.7, 0.3, 0.0], atol=0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import fields
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -27,19 +28,18 @@ from driftway.adaptation.carrying import carry_points
 from driftway.adaptation.history import History, Record, signal
 from driftway.adaptation.labels import ByClassifier, ByPlan, ByTrack, Labels, Sample, received_by
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
-from driftway.adaptation.marginals import Balanced, Estimated, Marginals, class_masses
-from driftway.adaptation.motion import AffineMotion, GroupMotion, MotionModel, Rest
+from driftway.adaptation.marginals import Balanced, Estimated, Marginals
+from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
 from driftway.adaptation.persistence import describe, read, restore, write
 from driftway.adaptation.renewal import Kept, Renewal, Renewed
 from driftway.adaptation.scaling import Scaling, fit_scaling
-from driftway.adaptation.tracking import Carried, Settings, Step, Track, advance, default_tracks, mean_cost
-from driftway.costs import PointCloudCost
+from driftway.adaptation.tracking import Carried, Settings, Step, Track, advance, default_tracks
 from driftway.validation import flag, one_of, positive_integer, real_number
 
 Double = npt.NDArray[np.float64]
 
 MAPS = {"barycentric": BarycentricMap, "affine": AffineMap, "kernel": KernelMap}
-MOTIONS = {"affine": AffineMotion, "groups": GroupMotion}
+MOTIONS = {"affine": AffineMotion, "classes": partial(AffineMotion, 0.1, by_class=True)}
 LABELS = {"auto": ByTrack, "classifier": ByClassifier, "plan": ByPlan}
 MARGINALS = {"balanced": Balanced, "estimated": Estimated}
 RENEWALS = {"kept": Kept, "renewed": Renewed}
@@ -131,7 +131,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         carried = Carried.first(scaling(X), targets, groups, weights, len(settings.tracks))
         self._source, self._scaling, self._carried = X, scaling, carried
         self.history_, self.n_seen_ = History(), 0
-        self._train(Sample(carried.source, targets, carried.weights))
+        self._sample = Sample(carried.source, targets, carried.weights)
+        self.estimator_ = self._trained(self._sample)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -163,12 +164,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         sample = _chosen("labels", self.labels, LABELS, Labels).sample(step, batch, b, received)
         if not step.carried.moves:
             sample = Sample(carried.source, carried.targets, carried.weights)
-        record = self._record(step, batch, b, settings)
+        record, trained = self._record(step, batch, b, settings), self._trained(sample)
         # From here on nothing fails: the state changes as a whole.
-        self._carried = renewed
+        self._carried, self._sample, self.estimator_ = renewed, sample, trained
         self.history_, self.n_seen_ = self.history_.extended(record), self.n_seen_ + 1
         self._received = received
-        self._train(sample)
         if record.warning:
             warnings.warn(f"step {record.step}: {record.warning}", AdaptationWarning, stacklevel=2)
         return self
@@ -257,7 +257,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
                 setattr(self, name, arrays[name])
         if "feature_names_in_" in arrays:
             self.feature_names_in_ = arrays["feature_names_in_"].astype(object)
-        self._train(sample)
+        self._sample, self.estimator_ = sample, self._trained(sample)
         return self
 
     # What the two estimators do differently.
@@ -321,31 +321,21 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def _scaled(self, X: Any) -> Double:
         return self._scaling(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _train(self, sample: Sample) -> None:
+    def _trained(self, sample: Sample) -> Any:
         estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)
         extra = {}
         if has_fit_parameter(estimator, "sample_weight") and np.ptp(sample.weights) > 0:
             extra["sample_weight"] = sample.weights * (len(sample.weights) / sample.weights.sum())
-        self._sample = sample
-        self.estimator_ = estimator.fit(sample.points, sample.targets, **extra)
+        return estimator.fit(sample.points, sample.targets, **extra)
 
     def _record(self, step: Step, batch: Double, b: Double, settings: Settings) -> Record:
-        solution, carried = step.solution, self._carried
-        unusual, shift, evident, warning = signal(self.history_, step.energy), np.nan, False, []
-        if self._classes is not None:
-            start = carried.source if settings.static else carried.expected[step.carried.chosen]
-            cost = PointCloudCost(start, batch, settings.metric).rows(slice(None)).astype(np.float64)
-            scale = mean_cost(start, batch, carried.weights, b, settings.metric) if settings.relative else 1.0
-            epsilon = settings.epsilon * (scale or 1.0)
-            present = [carried.weights[carried.groups == k].sum() for k in np.unique(carried.groups)]
-            seen, gain = class_masses(cost, carried.weights, b, carried.groups, epsilon)
-            shift = 0.5 * float(np.abs(seen - np.array(present)).sum())
-            evident = gain * len(batch) > EVIDENT
+        solution, unusual, warning = step.solution, signal(self.history_, step.energy), []
+        shift = np.nan if self._classes is None else step.class_shift
         if not solution.converged:
             warning.append(f"the plan is not solved to tol={settings.tol:g} (gap {solution.gap:.1e})")
         if unusual > UNUSUAL:
             warning.append(f"the batch is {unusual:.0f} standard deviations further from what was expected than usual")
-        if shift > SHIFTED and evident and isinstance(settings.marginals, Balanced):
+        if shift > SHIFTED and step.shift_evidence > EVIDENT and isinstance(settings.marginals, Balanced):
             warning.append(
                 f"about {100 * shift:.0f} % of the mass seems to have changed class, which balanced marginals deny; "
                 'consider marginals="estimated"'
@@ -414,7 +404,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         η_c of the paper: the group lasso keeps classes apart; in units of the mean cost as `epsilon` is.
     map : "auto", "barycentric", "affine", "kernel" or a `MapModel`
         How images are made of the raw barycentric ones.
-    motion : "auto", None, "affine", "groups" or a `MotionModel`
+    motion : "auto", None, "affine", "classes" or a `MotionModel`
         Where the source is expected next.
     labels : "auto", "classifier", "plan" or a `Labels`
         What the estimator is trained on: the mapped source, or the batch with labels read off the plan.

@@ -38,10 +38,16 @@ class ByClassifier:
 
 
 class ByPlan:
-    """The batch with labels read off the plan: the class most of a point's mass came from, or its mean value."""
+    """The batch with labels read off the plan: the class most of a point's mass came from, or its mean value.
+
+    If that is one class for all, which trains no classifier, the mapped source is taken instead.
+    """
 
     def sample(self, step: Step, batch: Double, b: Double, received: Double) -> Sample:
-        return Sample(batch, as_targets(received), b)
+        targets = as_targets(received)
+        if received.ndim == 2 and np.unique(targets).size < min(2, received.shape[1]):
+            return ByClassifier().sample(step, batch, b, received)
+        return Sample(batch, targets, b)
 
 
 class ByTrack:

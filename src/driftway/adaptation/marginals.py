@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
+from driftway.costs import Cost
+
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
 
@@ -18,14 +20,14 @@ ROUNDS, SETTLED = 200, 1e-4
 class Marginals(Protocol):
     """One method: the masses of the source points."""
 
-    def masses(self, cost: Double, a: Double, b: Double, groups: Groups, epsilon: float) -> Double:
-        """The masses of the source points for a batch at this cost (n×m), in the place of a."""
+    def masses(self, cost: Cost, a: Double, b: Double, groups: Groups, epsilon: float) -> Double:
+        """The masses of the source points for a batch at this cost, in the place of a."""
 
 
 class Balanced:
     """Every source point keeps its mass, as in the paper."""
 
-    def masses(self, cost: Double, a: Double, b: Double, groups: Groups, epsilon: float) -> Double:
+    def masses(self, cost: Cost, a: Double, b: Double, groups: Groups, epsilon: float) -> Double:
         return a
 
 
@@ -37,17 +39,19 @@ class Estimated:
     source's class masses left free.
     """
 
-    def masses(self, cost: Double, a: Double, b: Double, groups: Groups, epsilon: float) -> Double:
+    def masses(self, cost: Cost, a: Double, b: Double, groups: Groups, epsilon: float) -> Double:
         return reweighted(a, groups, class_masses(cost, a, b, groups, epsilon)[0])
 
 
-def class_masses(cost: Double, a: Double, b: Double, groups: Groups, epsilon: float) -> tuple[Double, float]:
+def class_masses(cost: Cost, a: Double, b: Double, groups: Groups, epsilon: float) -> tuple[Double, float]:
     """The masses of the classes that make the batch most likely, and the gain in log-likelihood per unit of mass."""
-    present = np.unique(groups)
-    likelihood = np.stack([_log_likelihood(cost[groups == k], a[groups == k], epsilon) for k in present])
+    mass = shares(a, groups)
+    if mass.size == 1:
+        return mass, 0.0
+    C = cost.rows(slice(None)).astype(np.float64) / -epsilon
+    members = [groups == k for k in np.unique(groups)]
+    likelihood = np.stack([logsumexp(C[k], axis=0, b=a[k, None] / a[k].sum()) for k in members])
     likelihood = np.exp(likelihood - likelihood.max(axis=0))
-    mass = np.array([a[groups == k].sum() for k in present])
-    mass /= mass.sum()
     before = np.log(mass @ likelihood) @ b / b.sum()
     for _ in range(ROUNDS):
         joint = mass[:, None] * likelihood
@@ -59,6 +63,11 @@ def class_masses(cost: Double, a: Double, b: Double, groups: Groups, epsilon: fl
     return mass, float(np.log(mass @ likelihood) @ b / b.sum() - before)
 
 
+def shares(a: Double, groups: Groups) -> Double:
+    """The share of every class in the mass."""
+    return np.array([a[groups == k].sum() for k in np.unique(groups)]) / a.sum()
+
+
 def reweighted(a: Double, groups: Groups, mass: Double) -> Double:
     """a with other masses of the classes, which sum to a's total."""
     out, total = a.copy(), a.sum()
@@ -66,7 +75,3 @@ def reweighted(a: Double, groups: Groups, mass: Double) -> Double:
         member = groups == k
         out[member] *= wanted * total / a[member].sum()
     return out * (total / out.sum())
-
-
-def _log_likelihood(cost: Double, a: Double, epsilon: float) -> Double:
-    return np.asarray(logsumexp(-cost / epsilon, axis=0, b=a[:, None] / a.sum()), dtype=np.float64)

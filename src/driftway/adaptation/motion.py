@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.affine import fit_affine
-from driftway.validation import real_number
+from driftway.validation import flag, real_number
 
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
 
-# Target points that a group's own velocity is worth before it is believed by half.
-GROUP_COUNT = 5.0
+# Target points that a class must have for its own velocity to be believed by half.
+CLASS_COUNT = 5.0
 
 
 @runtime_checkable
@@ -46,7 +46,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class AffineMotion:
-    """One affine velocity for all points.
+    """One affine velocity for all points, or the same with a translation of its own for every class.
 
     Parameters
     ----------
@@ -54,57 +54,35 @@ class AffineMotion:
         The share of the newest velocity in the running average: 1 for fast drift, less for slow drift in noise.
     ridge : float
         Shrinkage of the linear part for a batch of as many points as features.
+    by_class : bool
+        Whether classes have translations of their own.
 
     """
 
     gain: float = 1.0
     ridge: float = 1.0
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         real_number("gain", self.gain, minimum=0.0, maximum=1.0)
         real_number("ridge", self.ridge, minimum=0.0)
+        flag("by_class", self.by_class)
 
     def predict(
         self, before: Double, now: Double, velocity: Double, groups: Groups, weights: Double, size: int
     ) -> Double:
-        newest = fit_affine(now, now - before, weights, self.ridge * now.shape[1] / size)(now)
-        return now + self.gain * newest + (1.0 - self.gain) * velocity
-
-
-@dataclass(frozen=True)
-class GroupMotion:
-    """An affine velocity for all points, and a translation of its own for every class.
-
-    Parameters
-    ----------
-    gain, ridge : see `AffineMotion`
-
-    """
-
-    gain: float = 0.1
-    ridge: float = 1.0
-
-    def __post_init__(self) -> None:
-        real_number("gain", self.gain, minimum=0.0, maximum=1.0)
-        real_number("ridge", self.ridge, minimum=0.0)
-
-    def predict(
-        self, before: Double, now: Double, velocity: Double, groups: Groups, weights: Double, size: int
-    ) -> Double:
-        moved = now - before
-        # The linear part is what is common within the groups, or it would explain what they do on their own.
+        moved, share = now - before, weights / weights.sum()
+        classes = groups if self.by_class else np.zeros_like(groups)
+        members = [classes == k for k in np.unique(classes[weights > 0])]
+        # The linear part is what is common within the classes, or it would explain what they do on their own.
         points, displacement = now.copy(), moved.copy()
-        members = [member for group in np.unique(groups) if weights[member := groups == group].sum() > 0]
         for member in members:
-            share = weights[member] / weights[member].sum()
-            points[member] -= share @ now[member]
-            displacement[member] -= share @ moved[member]
-        common = fit_affine(points, displacement, weights, self.ridge * now.shape[1] / size)
-        share = weights / weights.sum()
-        newest = share @ moved + (now - share @ now) @ common.linear
-        remainder = moved - newest
+            own = share[member] / share[member].sum()
+            points[member] -= own @ now[member]
+            displacement[member] -= own @ moved[member]
+        linear = fit_affine(points, displacement, weights, self.ridge * now.shape[1] / size).linear
+        newest = share @ moved + (now - share @ now) @ linear
         for member in members:
-            count = size * share[member].sum()
-            own = share[member] @ remainder[member] / share[member].sum()
-            newest[member] += count / (count + GROUP_COUNT) * own
+            count, remainder = size * share[member].sum(), (moved - newest)[member]
+            newest[member] += count / (count + CLASS_COUNT) * (share[member] @ remainder / share[member].sum())
         return now + self.gain * newest + (1.0 - self.gain) * velocity

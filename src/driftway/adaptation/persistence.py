@@ -27,7 +27,6 @@ KNOWN = {
         maps.KernelMap,
         motion.Rest,
         motion.AffineMotion,
-        motion.GroupMotion,
     )
 }
 

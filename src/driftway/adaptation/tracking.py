@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway.adaptation.energy import energy_distance
 from driftway.adaptation.maps import AffineMap, BarycentricMap, MapModel
-from driftway.adaptation.marginals import Balanced, Marginals, class_masses, reweighted
-from driftway.adaptation.motion import AffineMotion, GroupMotion, MotionModel
+from driftway.adaptation.marginals import Marginals, class_masses, reweighted, shares
+from driftway.adaptation.motion import AffineMotion, MotionModel
 from driftway.costs import PointCloudCost
 from driftway.engine import Engine
 from driftway.matrices import Factored
@@ -83,7 +83,13 @@ def default_tracks() -> tuple[Track, ...]:
     return (
         Track("affine", AffineMap(), AffineMotion(1.0)),
         Track("slow affine", AffineMap(), AffineMotion(0.3), caution=Caution(per_point=10.0)),
-        Track("free", BarycentricMap(), GroupMotion(0.1), keeps_shape=False, caution=Caution(-0.3, 20.0, 1.2)),
+        Track(
+            "free",
+            BarycentricMap(),
+            AffineMotion(0.1, by_class=True),
+            keeps_shape=False,
+            caution=Caution(-0.3, 20.0, 1.2),
+        ),
     )
 
 
@@ -143,7 +149,10 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What a step found."""
+    """What a step found.
+
+    `class_shift` is how much of the mass seems to have changed class, `shift_evidence` the gain in log-likelihood.
+    """
 
     carried: Carried
     solution: Solution
@@ -151,6 +160,8 @@ class Step:
     energy: float
     drift: float
     masses: Double
+    class_shift: float
+    shift_evidence: float
     transport: float
     displacement: float
     seconds: float
@@ -166,7 +177,9 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
     tracks, weights, size, (n, d) = settings.tracks, carried.weights, len(batch), carried.source.shape
     b = b / b.sum()
     distances = np.array([energy_distance(places, batch, weights, b)[0] for places in carried.expected])
-    unmoved, usual = energy_distance(carried.source, batch, _as_in_batch(carried, batch, b, settings), b)
+    # The source where it began is a hypothesis too, with the class masses that suit it: another mix is no drift.
+    mixed = reweighted(weights, carried.groups, _class_masses(carried.source, carried, batch, b, settings)[0])
+    unmoved, usual = energy_distance(carried.source, batch, mixed, b)
     # At the first step all expect the same, which says nothing.
     memory = MEMORY if carried.steps > 1 else 0.0
     scores = memory * carried.scores + (1.0 - memory) * np.log(np.maximum(distances, 1e-300))
@@ -184,6 +197,7 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
         found.append((solution, masses, start))
     solution, masses, start = found[chosen]
     moved = now[chosen] - carried.now[chosen]
+    mass, gain = _class_masses(start, carried, batch, b, settings)
     cost = Factored.of_cost(PointCloudCost(start, batch, settings.metric), np.empty((size, 0)), np.empty((n, 0)))
     return Step(
         carried=replace(
@@ -201,24 +215,26 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
         energy=float(distances[chosen]),
         drift=unmoved / max(usual, 1e-300),
         masses=masses,
+        class_shift=0.5 * float(np.abs(mass - shares(weights, carried.groups)).sum()),
+        shift_evidence=gain * size,
         transport=solution.plan.sweep(inner=cost).inner,
         displacement=float(np.sqrt(masses @ (moved**2).sum(axis=1) / masses.sum())),
         seconds=time.perf_counter() - began,
     )
 
 
-def _as_in_batch(carried: Carried, batch: Double, b: Double, settings: Settings) -> Double:
-    """The masses of the source with those of the classes in the batch: another mix of classes is no drift."""
-    if carried.groups.max() == 0:
-        return carried.weights
-    i, j = (slice(None, None, -(-len(points) // SAMPLE)) for points in (carried.source, batch))
-    source, a, groups = carried.source[i], carried.weights[i], carried.groups[i]
-    if np.unique(groups).size < np.unique(carried.groups).size:
-        return carried.weights
-    cost = PointCloudCost(source, batch[j], settings.metric).rows(slice(None)).astype(np.float64)
-    epsilon = settings.epsilon * ((a @ cost @ b[j] / (a.sum() * b[j].sum()) if settings.relative else 1.0) or 1.0)
-    mass = class_masses(cost, a, b[j], groups, epsilon)[0]
-    return reweighted(carried.weights, carried.groups, mass)
+def _class_masses(
+    points: Double, carried: Carried, batch: Double, b: Double, settings: Settings
+) -> tuple[Double, float]:
+    """The class masses that make the batch most likely if the source is at `points`, and the gain in log-likelihood.
+
+    Of large samples an even part is looked at, unless that would miss a class.
+    """
+    i, j = _thinned(points), _thinned(batch)
+    if np.unique(carried.groups[i]).size < np.unique(carried.groups).size:
+        i = slice(None)
+    cost, a = PointCloudCost(points[i], batch[j], settings.metric), carried.weights[i]
+    return class_masses(cost, a, b[j], carried.groups[i], settings.epsilon * _unit(cost, a, b[j], settings))
 
 
 def _transport(
@@ -229,16 +245,14 @@ def _transport(
     As in the paper, the first step has no regulariser but the entropy.
     """
     cost = PointCloudCost(start, batch, settings.metric)
-    scale = mean_cost(start, batch, carried.weights, b, settings.metric) if settings.relative else 1.0
-    epsilon = settings.epsilon * (scale or 1.0)
-    a = carried.weights
-    if not isinstance(settings.marginals, Balanced):
-        a = settings.marginals.masses(cost.rows(slice(None)).astype(np.float64), a, b, carried.groups, epsilon)
+    unit = _unit(cost, carried.weights, b, settings)
+    epsilon = settings.epsilon * unit
+    a = settings.marginals.masses(cost, carried.weights, b, carried.groups, epsilon)
     terms: list[Regularizer] = []
     if carried.steps and settings.time_weight:
         terms.append(TimeSmoothness(batch, expected, settings.time_weight))
     if carried.steps and settings.label_weight:
-        terms.append(GroupLasso(carried.groups, settings.label_weight * (scale or 1.0)))
+        terms.append(GroupLasso(carried.groups, settings.label_weight * unit))
     regularizer = sum(terms[1:], terms[0]) if terms else None
     problem = Problem(cost, a, b, epsilon=epsilon, regularizer=regularizer)
     with warnings.catch_warnings():
@@ -246,8 +260,15 @@ def _transport(
         return solve(problem, tol=settings.tol, max_iter=settings.max_iter, engine=settings.engine), a
 
 
-def mean_cost(X: Double, Y: Double, a: Double, b: Double, metric: Any) -> float:
-    """The mean cost over an even sample of the points."""
-    i, j = (slice(None, None, -(-len(points) // SAMPLE)) for points in (X, Y))
-    cost = PointCloudCost(X[i], Y[j], metric).rows(slice(None)).astype(np.float64)
-    return float(a[i] @ cost @ b[j] / max(a[i].sum() * b[j].sum(), 1e-300))
+def _unit(cost: PointCloudCost, a: Double, b: Double, settings: Settings) -> float:
+    """What strengths are relative to: the mean cost over an even part of the points, or 1."""
+    if not settings.relative:
+        return 1.0
+    i, j = _thinned(cost.X), _thinned(cost.Y)
+    sample = PointCloudCost(cost.X[i], cost.Y[j], cost.metric).rows(slice(None)).astype(np.float64)
+    return float(a[i] @ sample @ b[j] / max(a[i].sum() * b[j].sum(), 1e-300)) or 1.0
+
+
+def _thinned(points: npt.NDArray[Any]) -> slice:
+    """An even part of a large sample."""
+    return slice(None, None, -(-len(points) // SAMPLE))
