@@ -144,7 +144,7 @@ class TestDoNoHarm:
         rng = np.random.default_rng(1)
         y = np.arange(300) % 2
         X = rng.normal(size=(300, 2)) + 2.5 * y[:, None]
-        model = ContinuousTransportClassifier().fit(X, y)
+        model = ContinuousTransportClassifier(clusters=False).fit(X, y)
         for _ in range(12):
             model.partial_fit(rng.normal(size=(300, 2)) + 2.5 * y[:, None])
         assert np.mean(model.history_["answer"] == "source") > 0.5
@@ -153,7 +153,7 @@ class TestDoNoHarm:
     def test_another_mix_of_classes_is_no_drift(self) -> None:
         rng = np.random.default_rng(3)
         y = np.arange(300) % 2
-        model = ContinuousTransportClassifier().fit(rng.normal(size=(300, 2)) + 3.0 * y[:, None], y)
+        model = ContinuousTransportClassifier(clusters=False).fit(rng.normal(size=(300, 2)) + 3.0 * y[:, None], y)
         found = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AdaptationWarning)

@@ -24,7 +24,9 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
+from driftway.adaptation.carried import Carried
 from driftway.adaptation.carrying import carry_points
+from driftway.adaptation.clusters import are_clusters
 from driftway.adaptation.history import History, Record, signal
 from driftway.adaptation.labels import ByClassifier, ByPlan, ByTrack, Labels, Sample, received_by
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
@@ -33,7 +35,9 @@ from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
 from driftway.adaptation.persistence import describe, read, restore, write
 from driftway.adaptation.renewal import Kept, Renewal, Renewed
 from driftway.adaptation.scaling import Scaling, fit_scaling
-from driftway.adaptation.tracking import Carried, Settings, Step, Track, advance, default_tracks
+from driftway.adaptation.tracking import Settings, Step, advance
+from driftway.adaptation.tracks import Track, TransportTrack, default_tracks
+from driftway.adaptation.transport import Transport
 from driftway.validation import flag, one_of, positive_integer, real_number
 
 Double = npt.NDArray[np.float64]
@@ -83,6 +87,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         labels: str | Labels = "auto",
         source: str | Renewal = "kept",
         marginals: str | Marginals = "balanced",
+        clusters: bool = True,
         scale: str | None = "auto",
         stay: bool = True,
         on_bad_batch: str = "raise",
@@ -102,6 +107,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         self.labels = labels
         self.source = source
         self.marginals = marginals
+        self.clusters = clusters
         self.scale = scale
         self.stay = stay
         self.on_bad_batch = on_bad_batch
@@ -120,7 +126,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             Masses of the source points; equal by default.
 
         """
-        settings = self._settings()
+        self._settings(clusters=False)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.sum() > 0:
@@ -128,7 +134,9 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         targets, groups = self._encode(y)
         scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)
-        carried = Carried.first(scaling(X), targets, groups, weights, len(settings.tracks))
+        clusters = self._may_follow_clusters() and are_clusters(scaling(X), groups, weights)
+        tracks = self._tracks(clusters)
+        carried = Carried.first(scaling(X), targets, groups, clusters, weights, len(tracks))
         self._source, self._scaling, self._carried = X, scaling, carried
         self.history_, self.n_seen_ = History(), 0
         self._sample = Sample(carried.source, targets, carried.weights)
@@ -148,7 +156,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
         """
         check_is_fitted(self)
-        settings = self._settings()
+        settings = self._settings(clusters=self._carried.clusters)
         try:
             batch, b = self._check_batch(X, sample_weight)
         except (ValueError, TypeError) as error:
@@ -162,7 +170,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         received = received_by(step, b, self._classes)
         renewed = _chosen("source", self.source, RENEWALS, Renewal).carry(step, batch, b, received)
         sample = _chosen("labels", self.labels, LABELS, Labels).sample(step, batch, b, received)
-        if not step.carried.moves:
+        if not step.moves:
             sample = Sample(carried.source, carried.targets, carried.weights)
         record, trained = self._record(step, batch, b, settings), self._trained(sample)
         # From here on nothing fails: the state changes as a whole.
@@ -239,7 +247,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             raise ValueError(f"{path} holds a {header['kind']}, not a {type(self).__name__}")
         try:
             values: dict[str, Any] = {field.name: arrays[f"carried.{field.name}"] for field in fields(Carried)}
-            scalars: dict[str, Any] = {"still": float, "drifting": bool, "chosen": int, "steps": int}
+            scalars: dict[str, Any] = {"still": float, "clusters": bool, "drifting": bool, "chosen": int, "steps": int}
             values |= {name: kind(values[name]) for name, kind in scalars.items()}
             carried = Carried(**values)
             sample = Sample(*(arrays[f"sample.{name}"] for name in Sample._fields))
@@ -248,7 +256,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             seen = int(header["seen"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
-        if len(carried.now) != len(self._tracks()):
+        if len(carried.now) != len(self._tracks(carried.clusters)):
             raise ValueError(f"{path} was saved with other settings of map and motion than this estimator has")
         self._source, self._scaling, self._carried = source, scaling, carried
         self.history_, self.n_seen_, self.n_features_in_ = history, seen, source.shape[1]
@@ -275,16 +283,15 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     # Details.
 
-    def _settings(self) -> Settings:
+    def _settings(self, clusters: bool) -> Settings:
         one_of("cost", self.cost, ("sequential", "static"))
         if self.scale is not None:
             one_of("scale", self.scale, ("auto", "common", "features"))
         one_of("on_bad_batch", self.on_bad_batch, ("raise", "skip"))
+        flag("clusters", self.clusters)
         _chosen("labels", self.labels, LABELS, Labels)
         _chosen("source", self.source, RENEWALS, Renewal)
-        return Settings(
-            tracks=self._tracks(),
-            stay=flag("stay", self.stay),
+        transport = Transport(
             marginals=_chosen("marginals", self.marginals, MARGINALS, Marginals),
             metric=self.metric,
             static=self.cost == "static",
@@ -296,18 +303,26 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             max_iter=positive_integer("solver_iterations", self.solver_iterations),
             engine=self.engine,
         )
+        return Settings(self._tracks(clusters), flag("stay", self.stay), transport)
 
-    def _tracks(self) -> tuple[Track, ...]:
+    def _tracks(self, clusters: bool) -> tuple[Track, ...]:
         """The hypotheses of motion: the default ones, or the one that was asked for."""
-        auto = [isinstance(value, str) and value == "auto" for value in (self.map, self.motion)]
+        auto = self._automatic()
         if all(auto):
-            return default_tracks()
+            return default_tracks(clusters)
         if any(auto):
             name, other = ("map", "motion") if auto[0] else ("motion", "map")
             raise ValueError(f'{name}="auto" goes with {other}="auto" only, got {other}={getattr(self, other)!r}')
         model = _chosen("map", self.map, MAPS, MapModel)
         motion = Rest() if self.motion is None else _chosen("motion", self.motion, MOTIONS, MotionModel)
-        return (Track("given", model, motion, keeps_shape=not isinstance(model, BarycentricMap)),)
+        return (TransportTrack("given", model, motion, keeps_shape=not isinstance(model, BarycentricMap)),)
+
+    def _automatic(self) -> list[bool]:
+        return [isinstance(value, str) and value == "auto" for value in (self.map, self.motion)]
+
+    def _may_follow_clusters(self) -> bool:
+        kept = isinstance(_chosen("source", self.source, RENEWALS, Renewal), Kept)
+        return self.clusters and self._groups_matter and kept and self.cost == "sequential" and all(self._automatic())
 
     def _check_batch(self, X: Any, sample_weight: Any) -> tuple[Double, Double]:
         batch = validate_data(self, X, dtype=np.float64, reset=False)
@@ -332,10 +347,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         solution, unusual, warning = step.solution, signal(self.history_, step.energy), []
         shift = np.nan if self._classes is None else step.class_shift
         if not solution.converged:
-            warning.append(f"the plan is not solved to tol={settings.tol:g} (gap {solution.gap:.1e})")
+            warning.append(f"the plan is not solved to tol={settings.transport.tol:g} (gap {solution.gap:.1e})")
         if unusual > UNUSUAL:
             warning.append(f"the batch is {unusual:.0f} standard deviations further from what was expected than usual")
-        if shift > SHIFTED and step.shift_evidence > EVIDENT and isinstance(settings.marginals, Balanced):
+        balanced = step.received is None and isinstance(settings.transport.marginals, Balanced)
+        if balanced and shift > SHIFTED and step.shift_evidence > EVIDENT:
             warning.append(
                 f"about {100 * shift:.0f} % of the mass seems to have changed class, which balanced marginals deny; "
                 'consider marginals="estimated"'
@@ -344,7 +360,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             step=step.carried.steps,
             size=len(batch),
             track=step.track.name,
-            answer="adapted" if step.carried.moves else "source",
+            answer="adapted" if step.moves else "source",
             transport=step.transport,
             displacement=step.displacement,
             energy=step.energy,
@@ -412,6 +428,9 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         Whether the source keeps its points, or the labelled batch takes its place.
     marginals : "balanced", "estimated" or a `Marginals`
         Whether classes have the same masses in every batch as in the source.
+    clusters : bool
+        Whether classes that are clusters, as the labelled data tell, may be followed as Gaussians with free masses;
+        only where map and motion are "auto", the cost is sequential and the source kept.
     scale : "auto", "common", "features" or None
         Units of the features: one for all, one for each, or as they are. "auto" asks the labelled data.
     stay : bool

@@ -61,6 +61,8 @@ class ByTrack:
 def received_by(step: Step, b: Double, classes: int | None) -> Double:
     """What every target point received: shares of the classes (m×K), or for a regression its mean value (m)."""
     carried = step.carried
+    if step.received is not None:
+        return step.received
     if classes is None:
         return np.asarray(step.plan.T @ carried.targets, dtype=np.float64) / _column_masses(step)
     indicator = np.eye(classes)[carried.targets.astype(np.intp)]

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import KDTree
 
+from driftway.adaptation.carried import Carried
 from driftway.adaptation.labels import as_targets
-from driftway.adaptation.tracking import Carried, Step
+from driftway.adaptation.tracking import Step
 
 Double = npt.NDArray[np.float64]
 
@@ -53,5 +54,6 @@ class Renewed:
             weights=b / b.sum(),
             now=now,
             expected=now + velocities[:, nearest],
+            masses=np.repeat(b[None] / b.sum(), len(now), axis=0),
             drifting=True,
         )

@@ -1,0 +1,130 @@
+"""Tracks: hypotheses of how the source moves. Each carries the source on its own, and the batches judge them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.adaptation.carried import Carried
+from driftway.adaptation.gaussians import gaussians_of
+from driftway.adaptation.maps import AffineMap, BarycentricMap, MapModel
+from driftway.adaptation.motion import AffineMotion, MotionModel
+from driftway.adaptation.transport import Transport
+from driftway.solution import Solution
+
+Double = npt.NDArray[np.float64]
+
+
+class Caution(NamedTuple):
+    """The evidence that a track must have over one without caution, in units of the log of the energy distance.
+
+    Freedom buys some by chance, the more the smaller the batch and the more features it has; and raw images, which
+    shrink, are further from the batch than they deserve.
+    """
+
+    always: float = 0.0
+    per_point: float = 0.0
+    per_feature: float = 0.0
+
+    def of(self, size: int, features: int) -> float:
+        return self.always + (self.per_point + self.per_feature * features) / size
+
+
+NONE = Caution()
+
+
+class Followed(NamedTuple):
+    """What a track made of a batch.
+
+    `images` are where the source is now (n×d), `masses` those of its points (n), `ahead` where it is expected next
+    (n×d), `transport` what the move cost. A track that solved a transport problem has its `solution`; one that did
+    not has `received`, the shares of the classes in every target point (m×K).
+    """
+
+    images: Double
+    masses: Double
+    ahead: Double
+    transport: float
+    solution: Solution | None = None
+    received: Double | None = None
+
+
+class Track(Protocol):
+    """A hypothesis and one method.
+
+    `keeps_shape` says whether its images are fit to train a classifier on, `harmless` that the labelled data have
+    shown it to be as good as the source where nothing drifts.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def caution(self) -> Caution: ...
+    @property
+    def keeps_shape(self) -> bool: ...
+    @property
+    def harmless(self) -> bool: ...
+
+    def follow(self, carried: Carried, own: int, batch: Double, b: Double, transport: Transport) -> Followed:
+        """The move to a batch with weights b, where `own` is the track's number in what is carried."""
+
+
+@dataclass(frozen=True)
+class TransportTrack:
+    """Transport to the batch, a model of the map, and one of the motion."""
+
+    name: str
+    map: MapModel
+    motion: MotionModel
+    keeps_shape: bool = True
+    caution: Caution = NONE
+    harmless: bool = False
+
+    def follow(self, carried: Carried, own: int, batch: Double, b: Double, transport: Transport) -> Followed:
+        now, expected, groups, size = carried.now[own], carried.expected[own], carried.groups, len(batch)
+        start = carried.source if transport.static else expected
+        solution, masses = transport.solve(start, expected, carried.weights, groups, batch, b, not carried.steps)
+        barycentric = np.asarray(solution.plan.barycentric_map(batch), dtype=np.float64)
+        images = self.map.images(start, barycentric, masses, size)
+        ahead = self.motion.predict(now, images, expected - now, groups, masses, size)
+        return Followed(images, masses, ahead, transport.cost_of(solution, start, batch), solution)
+
+
+@dataclass(frozen=True)
+class ClusterTrack:
+    """The classes as Gaussians with free masses, each moved by the optimal map between Gaussians."""
+
+    name: str
+    motion: MotionModel
+    caution: Caution = NONE
+    keeps_shape: bool = False
+    harmless: bool = True  # by the trial that every source must pass
+
+    def follow(self, carried: Carried, own: int, batch: Double, b: Double, transport: Transport) -> Followed:
+        now, expected, groups = carried.now[own], carried.expected[own], carried.groups
+        before = gaussians_of(expected, carried.masses[own], groups)
+        after = before.adapted(batch, b)
+        images = before.carry(expected, groups, after)
+        masses = carried.masses[own] * (after.masses / before.masses)[groups]
+        ahead = self.motion.predict(now, images, expected - now, groups, masses, len(batch))
+        moved = float(masses @ ((images - expected) ** 2).sum(axis=1))
+        return Followed(images, masses, ahead, moved, received=after.responsibilities(batch).T)
+
+
+def default_tracks(clusters: bool) -> tuple[Track, ...]:
+    """Fast and slow affine drift, classes that go their own ways, and clusters if the classes are such."""
+    tracks: tuple[Track, ...] = (
+        TransportTrack("affine", AffineMap(), AffineMotion(1.0)),
+        TransportTrack("slow affine", AffineMap(), AffineMotion(0.3), caution=Caution(per_point=10.0)),
+        TransportTrack(
+            "free",
+            BarycentricMap(),
+            AffineMotion(0.1, by_class=True),
+            keeps_shape=False,
+            caution=Caution(-0.3, 20.0, 1.2),
+        ),
+    )
+    return (*tracks, ClusterTrack("clusters", AffineMotion(0.3, by_class=True))) if clusters else tracks
