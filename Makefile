@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 .PHONY: demo test test-all bench evaluate lint clean
 
 demo: .venv/demo
-	$(BIN)/python examples/figure2_problem.py
+	$(BIN)/python examples/rotating_moons.py
 
 test: lint
 	$(BIN)/pytest -m "not slow"
@@ -31,7 +31,7 @@ lint: .venv/test
 	$(PYTHON) -m venv .venv
 
 .venv/demo: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[fast,progress]"
+	$(BIN)/python -m pip install --quiet --editable ".[fast,progress,report]"
 	touch $@
 
 .venv/test: pyproject.toml | .venv/bin/python

@@ -35,6 +35,7 @@ LAYERS = [
     ["loop", "choice"],
     ["solve"],
     ["adaptation"],
+    ["report"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -79,7 +80,8 @@ def test_importing_loads_no_optional_dependency() -> None:
     import sys
 
     code = (
-        "import sys, driftway; print([m for m in ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba') if m in sys.modules])"
+        "import sys, driftway, driftway.report; "
+        "print([m for m in ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'plotly') if m in sys.modules])"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -1,0 +1,92 @@
+"""The page: one file that holds its script, its style and its data, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from driftway.report.content import content
+from driftway.report.snapshot import Snapshot
+from driftway.report.text import cards, settings_list, steps_table, subtitle, text, warning_list
+
+SCRIPTS = ("colours.js", "cloud.js", "curves.js", "player.js", "start.js")
+
+
+def write_report(
+    path: str | os.PathLike[str], shots: Sequence[Snapshot], *, estimator: Any, title: str = "Adaptation to drift"
+) -> None:
+    """Writes the report of a run: one HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path of the file
+    shots : sequence of Snapshot
+        One per step, in order; the page slides through at most 200 of them, and its curves show all.
+    estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
+        The one that made the steps: its settings and classes are shown.
+    title : str
+
+    """
+    if not shots:
+        raise ValueError("shots must hold at least one step, got none")
+    page = Template(_asset("page.html")).substitute(
+        title=text(title),
+        subtitle=subtitle(shots, estimator),
+        style=_asset("page.css"),
+        cards=cards(shots),
+        warnings=warning_list(shots),
+        settings=settings_list(estimator),
+        steps=steps_table(shots),
+        library=_library(),
+        data=packed(json.dumps(content(shots, estimator), allow_nan=False, separators=(",", ":"))),
+        script="\n".join(_asset(name) for name in SCRIPTS),
+    )
+    _write(Path(path), page)
+
+
+def packed(content: str) -> str:
+    """Text as base64 of gzip; the same bytes for the same text."""
+    return base64.b64encode(gzip.compress(content.encode(), compresslevel=9, mtime=0)).decode()
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    """Plotly's script, packed."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise ImportError("write_report needs Plotly: pip install 'driftway[report]'") from None
+    return packed(get_plotlyjs())
+
+
+def _asset(name: str) -> str:
+    return files("driftway.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _write(target: Path, page: str) -> None:
+    """The file is either the old one or the new one, whenever the process is killed."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """The permissions that new files do not get; a temporary file is its owner's alone, a report is for all."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

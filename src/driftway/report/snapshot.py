@@ -1,0 +1,219 @@
+"""One step as the report shows it, taken when it happens: plain values that can be kept as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.adaptation import ContinuousTransportClassifier, ContinuousTransportRegressor
+from driftway.report.projection import Projection, rounded
+
+# Points of a cloud that are shown.
+SHOWN = 300
+KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points on the page.
+
+    Attributes
+    ----------
+    coordinates : one list per axis of the projection
+    targets : numbers of the classes, or values; those predicted, for a batch
+    confidence : per point, the share of its mass that came from the class predicted for it; only of a batch, and
+        only for classes
+    truth : the targets that are right, where known: −1 for a class that the source does not have, None for unknown
+    size : how many points there were before an even part was taken
+
+    """
+
+    coordinates: list[list[float]]
+    targets: list[float]
+    confidence: list[float] | None
+    truth: list[float | None] | None
+    size: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One step.
+
+    Attributes
+    ----------
+    key : the name of the batch
+    record : the step's line of the history; what is not a number is None
+    axes : what the coordinates of the clouds are
+    source, batch : the mapped source with its targets, and the batch with those predicted
+    shares : of the batch, the shares of the classes as predicted; for a regression, the 10, 50 and 90 % quantiles of
+        the predicted values
+    usual : the same of the source
+    confidence : the mean over the whole batch
+    score, baseline : accuracy (for a regression R²) of the estimator and of the one without adaptation, if known
+
+    """
+
+    key: str
+    record: dict[str, Any]
+    axes: list[str]
+    source: Cloud
+    batch: Cloud
+    shares: list[float]
+    usual: list[float]
+    confidence: float | None
+    score: float | None
+    baseline: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, described: dict[str, Any]) -> Self:
+        """The snapshot that `to_dict` described."""
+        clouds = {name: Cloud(**described[name]) for name in ("source", "batch")}
+        return cls(**{**described, **clouds})
+
+
+def take_snapshot(
+    estimator: ContinuousTransportClassifier | ContinuousTransportRegressor,
+    key: Any,
+    batch: Any,
+    projection: Projection,
+    truth: Any = None,
+    *,
+    baseline: Any = None,
+) -> Snapshot:
+    """The step that `estimator.partial_fit(batch)` has just made.
+
+    Parameters
+    ----------
+    estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
+    key : anything whose `str` names the batch
+    batch : array or data frame of shape (m, d)
+    projection : Projection
+        Of the source, the same for all steps.
+    truth : array of shape (m,), optional
+        The targets of the batch, if they are known after all; None or NaN where one is not.
+    baseline : fitted estimator, optional
+        The one without adaptation, whose score is then shown beside.
+
+    """
+    if not isinstance(estimator, ContinuousTransportClassifier | ContinuousTransportRegressor):
+        raise TypeError(f"estimator must be one of driftway's continuous estimators, got {type(estimator).__name__}")
+    points = np.asarray(batch, dtype=np.float64)
+    if not len(estimator.history_) or len(points) != estimator.history_[-1].size:
+        raise ValueError(f"batch must be the one of the last partial_fit, got another of {len(points)} points")
+    carried, predicted = estimator._carried, estimator.predict(batch)
+    wanted = None if truth is None else _truth(truth, predicted)
+    view = _Classes(estimator) if isinstance(estimator, ContinuousTransportClassifier) else _Values()
+    # The source in the order of its targets, so that an even part has every class its share.
+    order = np.argsort(carried.targets, kind="stable")
+    source, some = order[_even(len(order))], _even(len(points))
+    confidence = view.confidence(predicted)
+    return Snapshot(
+        key=str(key),
+        record={name: _plain(value) for name, value in asdict(estimator.history_[-1]).items()},
+        axes=list(projection.names),
+        source=Cloud(
+            projection(estimator.images_[source]), view.plain(carried.targets[source]), None, None, len(order)
+        ),
+        batch=Cloud(
+            projection(points[some]),
+            view.plain(view.encode(predicted[some])),
+            None if confidence is None else rounded(confidence[some], 2),
+            None if wanted is None else view.known(wanted[some]),
+            len(points),
+        ),
+        shares=view.shares(view.encode(predicted), np.ones(len(points))),
+        usual=view.shares(carried.targets, carried.weights),
+        confidence=None if confidence is None else round(float(confidence.mean()), 4),
+        score=None if wanted is None else view.score(wanted, predicted),
+        baseline=None if wanted is None or baseline is None else view.score(wanted, baseline.predict(batch)),
+    )
+
+
+class _Classes:
+    """Targets that are classes."""
+
+    def __init__(self, estimator: ContinuousTransportClassifier) -> None:
+        self._names, self._received = estimator.classes_, estimator.batch_proba_
+        self._numbers = {name: number for number, name in enumerate(estimator.classes_.tolist())}
+
+    def encode(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.array([self._numbers.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+
+    def plain(self, targets: npt.NDArray[Any]) -> list[float]:
+        return targets.astype(int).tolist()
+
+    def known(self, truth: npt.NDArray[Any]) -> list[float | None]:
+        return [None if _missing(label) else self._numbers.get(label, -1) for label in truth.tolist()]
+
+    def confidence(self, predicted: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        return self._received[np.arange(len(predicted)), self.encode(predicted)]
+
+    def shares(self, targets: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> list[float]:
+        masses = np.bincount(targets.astype(np.intp), weights, len(self._names))
+        return rounded(masses / masses.sum(), 4)
+
+    def score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float | None:
+        right = [a == b for a, b in zip(truth.tolist(), predicted.tolist(), strict=True) if not _missing(a)]
+        return round(sum(right) / len(right), 4) if right else None
+
+
+class _Values:
+    """Targets that are numbers."""
+
+    def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return values.astype(np.float64)
+
+    def plain(self, targets: npt.NDArray[Any]) -> list[float]:
+        return [float(f"{value:.4g}") for value in targets]
+
+    def known(self, truth: npt.NDArray[Any]) -> list[float | None]:
+        return [None if _missing(value) else float(f"{value:.4g}") for value in truth.tolist()]
+
+    def confidence(self, predicted: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        return None
+
+    def shares(self, targets: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> list[float]:
+        order = np.argsort(targets)
+        places = np.cumsum(weights[order]) / weights.sum()
+        return self.plain(np.asarray(targets)[order][np.searchsorted(places, [0.1, 0.5, 0.9]).clip(max=len(order) - 1)])
+
+    def score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float | None:
+        there = np.array([not _missing(value) for value in truth.tolist()])
+        wanted, found = truth[there].astype(np.float64), np.asarray(predicted, dtype=np.float64)[there]
+        spread = ((wanted - wanted.mean()) ** 2).sum() if len(wanted) else 0.0
+        return round(float(1.0 - ((wanted - found) ** 2).sum() / spread), 4) if spread > 0 else None
+
+
+def _even(size: int, most: int = SHOWN) -> npt.NDArray[np.intp]:
+    """The numbers of an even part of so many things; the page counts in the same way."""
+    count = min(size, most)
+    return np.arange(count, dtype=np.intp) * size // max(count, 1)
+
+
+def _truth(truth: Any, predicted: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    wanted = np.asarray(truth)
+    if wanted.shape != predicted.shape:
+        raise ValueError(f"truth must have one target per point, shape {predicted.shape}, got {wanted.shape}")
+    kinds = [KINDS.get(array.dtype.kind, "objects") for array in (wanted, predicted)]
+    if "objects" not in kinds and kinds[0] != kinds[1]:
+        raise ValueError(f"truth must be {kinds[1]} as the source's targets are, got {kinds[0]}")
+    return wanted
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

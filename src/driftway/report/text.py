@@ -1,0 +1,137 @@
+"""The parts of the page that are text, readable without a script: summary, warnings, settings, the table of steps."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from driftway.report.content import class_names, settings
+from driftway.report.snapshot import Snapshot
+
+# Lines of the table of steps, and warnings, that a page lists.
+LINES = 1000
+
+
+def text(value: Any) -> str:
+    """Text for a page: nothing in it is markup."""
+    return html.escape(str(value), quote=True)
+
+
+def subtitle(shots: Sequence[Snapshot], estimator: Any) -> str:
+    """What was adapted to what."""
+    names = class_names(estimator)
+    parts = [
+        type(estimator).__name__,
+        f"{len(shots)} step{'s' if len(shots) > 1 else ''}",
+        f"{shots[0].source.size} source points",
+        f"{estimator.n_features_in_} feature{'s' if estimator.n_features_in_ > 1 else ''}",
+        *([] if names is None else [f"{len(names)} classes"]),
+    ]
+    return text(" · ".join(parts))
+
+
+def cards(shots: Sequence[Snapshot]) -> str:
+    """The summary in a few numbers."""
+    classes = shots[0].confidence is not None
+    name, form = ("accuracy", _percent) if classes else ("R²", _two)
+    found = []
+    scores, without = ([value for shot in shots if (value := getattr(shot, key)) is not None] for key in _SCORES)
+    if scores:
+        beside = f"without adaptation {form(_mean(without))}" if without else f"last step {form(scores[-1])}"
+        found.append((f"mean {name}", form(_mean(scores)), beside))
+    if classes:
+        confidence = [shot.confidence for shot in shots if shot.confidence is not None]
+        found.append(("mean confidence", _percent(_mean(confidence)), f"lowest {_percent(min(confidence))}"))
+    last = shots[-1].record
+    found.append(("distance from the source", f"{last['drift']:.3g} ×", "what chance explains, at the last step"))
+    certified, gaps = sum(shot.record["converged"] for shot in shots), [shot.record["gap"] for shot in shots]
+    worst = f"worst gap {max(gaps):.1e}" if None not in gaps else "a gap is unknown"
+    found.append(("plans certified", f"{certified} of {len(shots)}", worst))
+    warned = sum(bool(shot.record["warning"]) for shot in shots)
+    found.append(("steps with warnings", str(warned), "nothing looked unsafe" if not warned else "listed below"))
+    return "".join(
+        f"<div class=card><dt>{text(label)}</dt><dd>{text(value)}<small>{text(beside)}</small></dd></div>"
+        for label, value, beside in found
+    )
+
+
+def warning_list(shots: Sequence[Snapshot]) -> str:
+    """Every warning, with a button that leads to its step."""
+    warned = [(number, shot) for number, shot in enumerate(shots) if shot.record["warning"]]
+    if not warned:
+        return "<p>No step looked unsafe.</p>"
+    lines = (
+        f"<li><button type=button data-at={number}>step {shot.record['step']} · {text(shot.key)}</button> "
+        f"{text(shot.record['warning'])}</li>"
+        for number, shot in warned[:LINES]
+    )
+    return f"<ul class=warnings>{''.join(lines)}</ul>{_rest(len(warned))}"
+
+
+def settings_list(estimator: Any) -> str:
+    """The parameters; those that are not the default stand out."""
+    lines = (
+        f"<div{' class=changed' if changed else ''}><dt>{text(name)}</dt><dd><code>{text(value)}</code></dd></div>"
+        for name, value, changed in settings(estimator)
+    )
+    return f"<dl class=settings>{''.join(lines)}</dl>"
+
+
+def steps_table(shots: Sequence[Snapshot]) -> str:
+    """The history as a table; of a long one, the last steps."""
+    columns = [column for column in _COLUMNS if any(_value(shot, column[1]) is not None for shot in shots)]
+    header = "".join(f"<th scope=col>{text(label)}</th>" for label, _, _ in columns)
+    lines = (
+        "<tr>" + "".join(f"<td>{text(_formed(_value(shot, key), form))}</td>" for _, key, form in columns) + "</tr>"
+        for shot in shots[-LINES:]
+    )
+    return (
+        f"<table class=steps><thead><tr>{header}</tr></thead><tbody>{''.join(lines)}</tbody></table>{_rest(len(shots))}"
+    )
+
+
+_SCORES = ("score", "baseline")
+# Label, name in the snapshot or its record, and format of the columns of the table of steps.
+_COLUMNS = (
+    ("step", "step", "d"),
+    ("batch", "key", "s"),
+    ("points", "size", "d"),
+    ("track", "track", "s"),
+    ("answer", "answer", "s"),
+    ("score", "score", ".3f"),
+    ("without adaptation", "baseline", ".3f"),
+    ("confidence", "confidence", ".3f"),
+    ("signal", "signal", ".1f"),
+    ("drift", "drift", ".3g"),
+    ("transport", "transport", ".4g"),
+    ("moved", "displacement", ".3g"),
+    ("class shift", "class_shift", ".2f"),
+    ("gap", "gap", ".1e"),
+    ("seconds", "seconds", ".3f"),
+)
+
+
+def _value(shot: Snapshot, key: str) -> Any:
+    return shot.record[key] if key in shot.record else getattr(shot, key)
+
+
+def _formed(value: Any, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _rest(count: int) -> str:
+    return f"<p>{LINES} of {count} are listed.</p>" if count > LINES else ""
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}"
