@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import runpy
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -182,6 +183,8 @@ class TestSnapshot:
             take_snapshot(model, 1, batch, projection, truth[:3])
         with pytest.raises(ValueError, match="truth must be numbers as the source's targets are, got strings"):
             take_snapshot(model, 1, batch, projection, truth.astype(str))
+        with pytest.raises(ValueError, match="truth must be numbers as the source's targets are, got strings"):
+            take_snapshot(model, 1, batch, projection, np.array([None, *map(str, truth[1:])], dtype=object))
         with pytest.raises(TypeError, match="estimator must be one of driftway's continuous estimators, got PCA"):
             take_snapshot(PCA(), 1, batch, projection)
 
@@ -266,3 +269,32 @@ def test_without_plotly_the_extra_is_named(adapted, shot, tmp_path, monkeypatch)
     with pytest.raises(ImportError, match=r"pip install 'driftway\[report\]'"):
         write_report(tmp_path / "report.html", [shot], estimator=adapted[0])
     assert list(tmp_path.iterdir()) == []
+
+
+class TestExamples:
+    """The demo and the picture of the README, as they are run."""
+
+    FOLDER = Path(__file__).parents[1] / "examples"
+
+    def test_the_demo_tracks_the_moons_and_writes_the_report(self, tmp_path, monkeypatch, capsys):
+        pytest.importorskip("plotly")
+        pytest.importorskip("tqdm")
+        monkeypatch.setattr(sys, "argv", ["rotating_moons.py", str(tmp_path / "demo" / "report.html")])
+        runpy.run_path(str(self.FOLDER / "rotating_moons.py"), run_name="__main__")
+        said = capsys.readouterr()
+        lines = [line.split() for line in said.out.splitlines() if "°" in line and "%" in line]
+        assert [int(line[0]) for line in lines] == list(range(1, 21))
+        assert min(float(line[2].rstrip("%")) for line in lines) >= 95
+        assert min(float(line[3].rstrip("%")) for line in lines) < 50  # without adaptation
+        assert "20/20" in said.err
+        assert f"The report is at {tmp_path / 'demo' / 'report.html'}" in said.out
+        assert json.loads(unpacked(tmp_path / "demo" / "report.html", "data"))["columns"]["key"][-1] == "360°"
+
+    def test_the_picture_shows_the_drift_being_tracked(self, tmp_path):
+        pytest.importorskip("matplotlib")
+        example = runpy.run_path(str(self.FOLDER / "drift_picture.py"))
+        run = example["track"]()
+        assert min(run.adapted) >= 95
+        assert min(run.unadapted) < 50
+        example["draw"](run).savefig(tmp_path / "drift.png", dpi=130)
+        assert (tmp_path / "drift.png").stat().st_size < 150_000

@@ -11,31 +11,16 @@ import numpy as np
 
 from driftway.adaptation import ContinuousTransportClassifier
 from driftway.adaptation.estimator import UNUSUAL
+from driftway.adaptation.history import COLUMNS
 from driftway.report.snapshot import Snapshot
 
 # Steps that the slider stops at.
 FRAMES = 200
-COLUMNS = (
-    "step",
-    "size",
-    "track",
-    "answer",
-    "transport",
-    "displacement",
-    "energy",
-    "signal",
-    "drift",
-    "class_shift",
-    "gap",
-    "converged",
-    "seconds",
-    "warning",
-)
 
 
 def content(shots: Sequence[Snapshot], estimator: Any) -> dict[str, Any]:
     """Everything that the page draws, as JSON."""
-    columns = {name: [shot.record[name] for shot in shots] for name in COLUMNS}
+    columns = {name: [shot.record.get(name) for shot in shots] for name in COLUMNS}
     columns |= {name: [getattr(shot, name) for shot in shots] for name in ("key", "confidence", "score", "baseline")}
     frames = [{"at": number, **_clouds(shots[number])} for number in evenly(len(shots), FRAMES)]
     return {

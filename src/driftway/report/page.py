@@ -6,7 +6,6 @@ import base64
 import gzip
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -74,19 +73,10 @@ def _asset(name: str) -> str:
 
 def _write(target: Path, page: str) -> None:
     """The file is either the old one or the new one, whenever the process is killed."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        os.chmod(temporary, 0o666 & ~_umask())
+        temporary.write_text(page, encoding="utf-8")
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    """The permissions that new files do not get; a temporary file is its owner's alone, a report is for all."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

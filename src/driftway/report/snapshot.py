@@ -14,7 +14,6 @@ from driftway.report.projection import Projection, rounded
 
 # Points of a cloud that are shown.
 SHOWN = 300
-KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 
 
 @dataclass(frozen=True)
@@ -202,14 +201,23 @@ def _truth(truth: Any, predicted: npt.NDArray[Any]) -> npt.NDArray[Any]:
     wanted = np.asarray(truth)
     if wanted.shape != predicted.shape:
         raise ValueError(f"truth must have one target per point, shape {predicted.shape}, got {wanted.shape}")
-    kinds = [KINDS.get(array.dtype.kind, "objects") for array in (wanted, predicted)]
-    if "objects" not in kinds and kinds[0] != kinds[1]:
-        raise ValueError(f"truth must be {kinds[1]} as the source's targets are, got {kinds[0]}")
+    got, wants = _kind(wanted), _kind(predicted)
+    if got and got != wants:
+        raise ValueError(f"truth must be {wants} as the source's targets are, got {got}")
     return wanted
 
 
+def _kind(targets: npt.NDArray[Any]) -> str:
+    """Numbers or strings, by the first that is known; "" if none is."""
+    first = next((value for value in targets.tolist() if not _missing(value)), None)
+    return "" if first is None else "strings" if isinstance(first, str) else "numbers"
+
+
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    """None, not a number, or what data frames put in its place."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -34,7 +34,7 @@ def subtitle(shots: Sequence[Snapshot], estimator: Any) -> str:
 def cards(shots: Sequence[Snapshot]) -> str:
     """The summary in a few numbers."""
     classes = shots[0].confidence is not None
-    name, form = ("accuracy", _percent) if classes else ("R²", _two)
+    name, form = _score_name(shots), _percent if classes else _two
     found = []
     scores, without = ([value for shot in shots if (value := getattr(shot, key)) is not None] for key in _SCORES)
     if scores:
@@ -44,7 +44,13 @@ def cards(shots: Sequence[Snapshot]) -> str:
         confidence = [shot.confidence for shot in shots if shot.confidence is not None]
         found.append(("mean confidence", _percent(_mean(confidence)), f"lowest {_percent(min(confidence))}"))
     last = shots[-1].record
-    found.append(("distance from the source", f"{last['drift']:.3g} ×", "what chance explains, at the last step"))
+    found.append(
+        (
+            "distance from the source",
+            f"{_formed(last['drift'], '.2g' if (last['drift'] or 0) < 100 else '.0f')} ×",
+            "what chance explains, at the last step",
+        )
+    )
     certified, gaps = sum(shot.record["converged"] for shot in shots), [shot.record["gap"] for shot in shots]
     worst = f"worst gap {max(gaps):.1e}" if None not in gaps else "a gap is unknown"
     found.append(("plans certified", f"{certified} of {len(shots)}", worst))
@@ -81,7 +87,7 @@ def settings_list(estimator: Any) -> str:
 def steps_table(shots: Sequence[Snapshot]) -> str:
     """The history as a table; of a long one, the last steps."""
     columns = [column for column in _COLUMNS if any(_value(shot, column[1]) is not None for shot in shots)]
-    header = "".join(f"<th scope=col>{text(label)}</th>" for label, _, _ in columns)
+    header = "".join(f"<th scope=col>{text(label or _score_name(shots))}</th>" for label, _, _ in columns)
     lines = (
         "<tr>" + "".join(f"<td>{text(_formed(_value(shot, key), form))}</td>" for _, key, form in columns) + "</tr>"
         for shot in shots[-LINES:]
@@ -92,14 +98,14 @@ def steps_table(shots: Sequence[Snapshot]) -> str:
 
 
 _SCORES = ("score", "baseline")
-# Label, name in the snapshot or its record, and format of the columns of the table of steps.
+# Label ("" for the name of the score), name in the snapshot or its record, and format of the table's columns.
 _COLUMNS = (
     ("step", "step", "d"),
     ("batch", "key", "s"),
     ("points", "size", "d"),
     ("track", "track", "s"),
     ("answer", "answer", "s"),
-    ("score", "score", ".3f"),
+    ("", "score", ".3f"),
     ("without adaptation", "baseline", ".3f"),
     ("confidence", "confidence", ".3f"),
     ("signal", "signal", ".1f"),
@@ -110,6 +116,10 @@ _COLUMNS = (
     ("gap", "gap", ".1e"),
     ("seconds", "seconds", ".3f"),
 )
+
+
+def _score_name(shots: Sequence[Snapshot]) -> str:
+    return "R²" if shots[0].confidence is None else "accuracy"
 
 
 def _value(shot: Snapshot, key: str) -> Any:

@@ -72,8 +72,8 @@ function convergence() {
   const traces = [curve("certified gap", data.columns.gap.map((gap) => gap && Math.max(gap, 1e-16)), 0, { form: ":.1e" })];
   traces[0].marker.symbol = ends;
   const title = "Convergence";
-  const logs = [...data.columns.gap, data.tol].filter((gap) => gap > 0).map(Math.log10);
-  const yaxis = { type: "log", exponentformat: "power", dtick: Math.max(1, Math.ceil((Math.max(...logs) - Math.min(...logs)) / 4)) };
+  const logs = [...data.columns.gap, data.tol].filter((gap) => gap > 0).map(Math.log10).sort((a, b) => a - b);
+  const yaxis = { type: "log", exponentformat: "power", dtick: Math.max(1, Math.ceil((logs.at(-1) - logs[0]) / 4)) };
   return { title, note: "How far from optimal each plan can be at most, certified; × where it is above the tolerance.", traces, yaxis, ...rule(data.tol, "tolerance") };
 }
 

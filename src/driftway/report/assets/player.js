@@ -54,7 +54,7 @@ function classMix(at) {
     hovertemplate: `%{text}<br>${name}: %{y:.1%}<extra></extra>`,
   });
   const few = names.length <= 12;
-  const highest = Math.max(...data.usual, ...data.shares.flat());
+  const highest = [...data.usual, ...data.shares.flat()].reduce((a, b) => Math.max(a, b));
   const traces = [
     bars("in the source", data.usual, css("--source")),
     bars("in this batch", data.shares.map((series) => series[at]), numbers.map(colour)),
@@ -96,6 +96,7 @@ function legend() {
     mark.style.color = colour(k);
     add(mark, brief(name, 40));
   }
+  if (data.classes?.length > 24) add("", `and ${data.classes.length - 24} more classes`);
 }
 
 function show(number) {
