@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import evaluate, storage
+from benchmarks import choosing, evaluate, storage
 
 
 def test_a_small_run_is_stored_and_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,3 +37,17 @@ def test_failures_are_shown() -> None:
     run = {"stream": "s", "steps": 2, "found": {"driftway": {"mean": 0.5, "warned": 1}, "peer": {"mean": float("nan")}}}
     text = evaluate.table([run])
     assert "| s | 1 | 50.0 | failed | 50 % |" in text
+
+
+def test_the_choice_without_labels_is_told_beside_the_best_one() -> None:
+    runs = [{"stream": "a", "scores": [0.2, 0.9, 0.5], "accuracies": [0.5, 0.8, 0.9]}]
+    assert "| a | 80.0 | 90.0 | 73.3 | 0.50 |" in choosing.table(runs)
+
+
+def test_choosing_runs_on_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "GRID", choosing.GRID[:1])
+    choosing.main(["--only", "moons, 18", "--jobs", "1", "--output", str(tmp_path)])
+    stored = storage.load(tmp_path, "choosing")
+    assert stored is not None
+    assert len(stored["runs"][0]["scores"]) == 1
+    assert stored["runs"][0]["accuracies"][0] > 0.9
