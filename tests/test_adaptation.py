@@ -318,6 +318,14 @@ class TestStateOnDisk:
         np.testing.assert_array_equal(again.partial_fit(B).predict_proba(B), model.partial_fit(B).predict_proba(B))
         np.testing.assert_array_equal(again.predict(B), model.predict(B))
 
+    def test_notes_are_kept_with_the_state(self, tmp_path: Path) -> None:
+        X, y, _ = moons(steps=0, n=40)
+        model = ContinuousTransportClassifier().fit(X, y)
+        model.save(tmp_path / "state", notes={"done": ["a.csv"], "classes": 2})
+        assert persistence.read_notes(tmp_path / "state") == {"done": ["a.csv"], "classes": 2}
+        model.save(tmp_path / "state")
+        assert persistence.read_notes(tmp_path / "state") == {}
+
     def test_a_write_that_fails_leaves_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         X, y, batches = moons(steps=1)
         model = ContinuousTransportClassifier().fit(X, y)
@@ -536,6 +544,20 @@ class TestParts:
         assert score(good, X, y) > score(bad, X, y)
         with pytest.raises(ValueError, match="at least one batch"):
             CircularScore([])
+
+
+def test_the_order_of_the_entries_in_memory_does_not_matter() -> None:
+    X, y, batches = moons(steps=4, n=100)
+    rows, columns = (
+        ContinuousTransportClassifier().fit(X, y),
+        ContinuousTransportClassifier().fit(np.asfortranarray(X), y),
+    )
+    for batch, _ in batches:
+        rows.partial_fit(batch)
+        columns.partial_fit(np.asfortranarray(batch))
+    np.testing.assert_array_equal(rows.images_, columns.images_)
+    np.testing.assert_array_equal(rows.batch_proba_, columns.batch_proba_)
+    np.testing.assert_array_equal(rows.transform(X), columns.transform(np.asfortranarray(X)))
 
 
 def test_frames_are_taken_with_their_names() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from numbers import Real
@@ -127,7 +128,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
         """
         self._settings(clusters=False)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.sum() > 0:
             raise ValueError("sample_weight must have a positive sum, got only zeros")
@@ -210,8 +211,16 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "history_")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the state to one file, without pickle and as a whole: a killed process leaves the old one."""
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
+        """Writes the state to one file, without pickle and as a whole: a killed process leaves the old one.
+
+        Parameters
+        ----------
+        path : the file
+        notes : mapping that JSON can hold, optional
+            Kept in the same file, so that they are always those of this state; `read_notes(path)` gives them back.
+
+        """
         check_is_fitted(self)
         carried, sample = self._carried, self._sample
         arrays = {f"carried.{field.name}": np.asarray(getattr(carried, field.name)) for field in fields(Carried)}
@@ -227,6 +236,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             "parameters": {name: describe(name, value) for name, value in self.get_params(deep=False).items()},
             "history": self.history_.to_dict(),
             "seen": self.n_seen_,
+            "notes": dict(notes or {}),
         }
         write(path, header, arrays)
 
@@ -325,7 +335,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self.clusters and self._groups_matter and kept and self.cost == "sequential" and all(self._automatic())
 
     def _check_batch(self, X: Any, sample_weight: Any) -> tuple[Double, Double]:
-        batch = validate_data(self, X, dtype=np.float64, reset=False)
+        batch = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         b = _check_sample_weight(sample_weight, batch, dtype=np.float64, ensure_non_negative=True)
         if not b.sum() > 0:
             raise ValueError("sample_weight must have a positive sum, got only zeros")
@@ -334,7 +344,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self._scaling(batch), b / b.sum()
 
     def _scaled(self, X: Any) -> Double:
-        return self._scaling(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._scaling(validate_data(self, X, dtype=np.float64, order="C", reset=False))
 
     def _trained(self, sample: Sample) -> Any:
         estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)

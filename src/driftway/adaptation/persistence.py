@@ -67,6 +67,11 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.ND
     return header, arrays
 
 
+def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What was given to `save` as notes; nothing if nothing was."""
+    return dict(read(path)[0].get("notes", {}))
+
+
 def describe(name: str, value: Any) -> Any:
     """A parameter as JSON; what has no such form is marked as given by the user."""
     if value is None or isinstance(value, bool | int | float | str):
