@@ -35,8 +35,11 @@ LAYERS = [
     ["loop", "choice"],
     ["solve"],
     ["adaptation"],
-    ["report"],
+    ["tables", "report", "plotting"],
+    ["experiments"],
     ["__init__"],
+    ["cli"],
+    ["__main__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
@@ -80,8 +83,9 @@ def test_importing_loads_no_optional_dependency() -> None:
     import sys
 
     code = (
-        "import sys, driftway, driftway.report; "
-        "print([m for m in ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'plotly') if m in sys.modules])"
+        "import sys, driftway, driftway.cli, driftway.report, driftway.tables; "
+        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly'); "
+        "print([m for m in optional if m in sys.modules])"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -1,0 +1,70 @@
+"""All commands, and what happens when one fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+import driftway
+from driftway.cli import adapt, benchmarks, report, reproduce, solve
+from driftway.cli.failures import UserError, explained, usage_problem
+
+app = typer.Typer(
+    name="driftway",
+    help="Optimal transport with any smooth regulariser, and classifiers that follow drifting data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("adapt")(adapt.adapt)
+app.command("report")(report.report)
+app.command("solve")(solve.solve_cost)
+app.command("reproduce")(reproduce.reproduce)
+for name, command in (("bench", benchmarks.bench), ("evaluate", benchmarks.evaluate)):
+    app.command(name, add_help_option=False, context_settings=benchmarks.PASSED_ON)(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"driftway {driftway.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
+    ] = False,
+) -> None:
+    """Optimal transport with any smooth regulariser, and classifiers that follow drifting data."""
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command; a failure is one line, with a traceback only if `--debug` asks for it.
+
+    Returns 0, 1 for a failure, 2 for bad use or bad files, and as shells have it 128 + n for an end by signal n.
+    """
+    try:
+        return int(app(arguments, prog_name="driftway", standalone_mode=False) or 0)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except SystemExit as error:  # of the benchmarks' own command lines
+        return error.code if isinstance(error.code, int) else 1 if error.code else 0
+    except Exception as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        problem = usage_problem(error)
+        if problem is None:
+            problem = explained(error)
+            code = 2 if isinstance(error, UserError) else 1
+        else:
+            code = 2
+        if problem:
+            typer.echo(f"driftway: {problem}", err=True)
+        return code

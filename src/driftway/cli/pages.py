@@ -1,0 +1,52 @@
+"""The run as a page: what is shown of each step is kept as data, so that the page can be drawn at any time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from driftway.cli.estimators import Estimator
+from driftway.cli.failures import UserError
+from driftway.cli.places import Places
+from driftway.tables import Table, replacing
+
+
+class Pages:
+    """Takes a snapshot of every step, and draws them."""
+
+    def __init__(self, places: Places, source: Table) -> None:
+        from driftway.report import Projection
+
+        self._places = places
+        self._projection = Projection.fit(source.X)
+
+    def keep(self, estimator: Estimator, batch: Table, name: str, truth: Any) -> None:
+        """Keeps what the report shows of the step just made, and which file it was."""
+        from driftway.report import take_snapshot
+
+        shot = take_snapshot(estimator, name, batch.X, self._projection, truth=truth)
+        kept = {"batch": name, "sha256": batch.digest, "snapshot": shot.to_dict()}
+        with replacing(self._places.step(estimator.n_steps_)) as part:
+            part.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def draw(places: Places, estimator: Estimator, title: str) -> Path | None:
+    """Draws the steps that the estimator has made, as far as they are kept in this folder; None if there are none."""
+    from driftway.report import Snapshot, write_report
+
+    paths = [places.step(number + 1) for number in range(estimator.n_steps_)]
+    shots = [Snapshot.from_dict(kept(path)["snapshot"]) for path in paths if path.exists()]
+    if not shots:
+        return None
+    write_report(places.report, shots, estimator=estimator, title=title)
+    return places.report
+
+
+def kept(path: Path) -> dict[str, Any]:
+    """What was kept of a step."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: damaged, or not written by driftway adapt ({error})") from None
+    return found

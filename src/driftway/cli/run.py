@@ -1,0 +1,188 @@
+"""An adaptation to files that can be killed at any moment.
+
+One file is the run: the state, which holds the estimator, its history, and the names of the batches it has seen. It is
+replaced as a whole, so these never contradict each other. The order of a step is
+
+1. adapt, in memory;
+2. the step's snapshot, which says which batch is under way;
+3. the predictions;
+4. the state: from here on the step is done;
+5. the history, which follows from the state.
+
+Killed before 4, the next process makes the same step of the same batch and writes the same bytes; killed after 4, it
+writes the history and goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import r2_score
+
+from driftway import AdaptationWarning, ContinuousTransportClassifier
+from driftway.adaptation.persistence import describe, read, read_notes
+from driftway.cli.estimators import Estimator, label_values
+from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.pages import Pages, draw, kept
+from driftway.cli.places import Places
+from driftway.tables import Columns, Table, write_table
+
+
+class Run:
+    """A fitted estimator and the files that it adapts to, one after another.
+
+    Parameters
+    ----------
+    places : Places
+    estimator : fitted on the source
+    source : Table
+    columns : Columns
+        Of the source, with the names of its features.
+
+    """
+
+    def __init__(self, places: Places, estimator: Estimator, source: Table, columns: Columns) -> None:
+        self.places, self.estimator = places, estimator
+        self._columns, self._pages = columns, Pages(places, source)
+        self._notes: dict[str, Any] = {
+            "source": {"name": Path(source.file).name, "sha256": source.digest},
+            "features": list(source.names),
+            "label": columns.label,
+            "id": columns.id,
+            "batches": [],
+        }
+
+    @property
+    def batches(self) -> list[dict[str, Any]]:
+        """Name, digest and score of every batch that the run has adapted to."""
+        return self._notes["batches"]
+
+    def resume(self) -> None:
+        """Takes up what was saved; it must be the same run, with the same settings."""
+        state = self.places.state
+        with users_to_mend():
+            header, _ = read(state)
+        notes = header.get("notes", {})
+        if "batches" not in notes:
+            raise UserError(f"{state}: saved by the library, not by driftway adapt, so its batches are not known")
+        if header["kind"] != type(self.estimator).__name__:
+            raise UserError(f"{state}: holds a {header['kind']}, and this would be a {type(self.estimator).__name__}")
+        for name, value in self.estimator.get_params(deep=False).items():
+            before = header["parameters"][name]
+            if describe(name, value) != before:
+                option = name.replace("_", "-")
+                raise UserError(f"{state}: the run was begun with {option} {_told(before)}, not {_told(value)}")
+        for name in ("features", "label", "id"):
+            if notes[name] != self._notes[name]:
+                raise UserError(f"{state}: the run was begun with {name} {notes[name]!r}, not {self._notes[name]!r}")
+        if notes["source"]["sha256"] != self._notes["source"]["sha256"]:
+            raise UserError(f"{state}: the run was begun with another source than this {self._notes['source']['name']}")
+        self._notes = notes
+        with users_to_mend():
+            self.estimator.restore(state)
+        self._write_history()
+
+    def forget(self) -> None:
+        """Removes what an earlier run wrote here."""
+        with users_to_mend():
+            batches = read_notes(self.places.state).get("batches", [])
+        self.places.clear([batch["name"] for batch in batches])
+
+    def begin(self) -> None:
+        """Saves the state of the source, so that there is a run; what was left by one without a state is not its."""
+        self.places.clear([])
+        self._save()
+
+    def is_done(self, name: str) -> bool:
+        """Whether the run has adapted to a batch of this name."""
+        return any(batch["name"] == name for batch in self.batches)
+
+    def check(self, name: str, digest: str) -> None:
+        """Refuses another batch under the name of one that was adapted to, or whose predictions have that name."""
+        for batch in self.batches:
+            if batch["name"] == name and batch["sha256"] != digest:
+                raise UserError(f"{name}: the run has adapted to another file of this name; rename the new one")
+            if batch["name"] != name and self.places.predictions(batch["name"]) == self.places.predictions(name):
+                raise UserError(f"{name}: its predictions would overwrite those of {batch['name']}; rename it")
+
+    def under_way(self) -> str | None:
+        """The batch of a step that was begun and not finished, if any."""
+        path = self.places.step(self.estimator.n_steps_ + 1)
+        return str(kept(path)["batch"]) if path.exists() else None
+
+    def adapt(self, name: str, batch: Table) -> dict[str, Any]:
+        """Makes one step, as the module says, and returns its line of the history."""
+        with warnings.catch_warnings(record=True) as caught, users_to_mend(batch.file):
+            warnings.simplefilter("always")
+            self.estimator.partial_fit(batch.X)
+        predicted = self.estimator.predict(batch.X)
+        truth = self._truth(batch)
+        self._pages.keep(self.estimator, batch, name, truth)
+        write_table(self.places.predictions(name), self._predictions(batch, predicted))
+        score = None if truth is None else self._score(truth, predicted)
+        self.batches.append({"name": name, "sha256": batch.digest, "score": score})
+        self._save()
+        self._write_history()
+        others = [str(warning.message) for warning in caught if warning.category is not AdaptationWarning]
+        line = self._line(-1)
+        return {**line, "warning": "; ".join(filter(None, [line["warning"], *others]))}
+
+    def draw(self) -> Path | None:
+        """Draws the report of all steps; None if there is none to draw."""
+        return draw(self.places, self.estimator, f"Adaptation of {self._notes['source']['name']}")
+
+    @property
+    def score_name(self) -> str:
+        """What the score of a batch is called."""
+        return "accuracy" if isinstance(self.estimator, ContinuousTransportClassifier) else "r2"
+
+    def _save(self) -> None:
+        self.estimator.save(self.places.state, notes=self._notes)
+
+    def _line(self, number: int) -> dict[str, Any]:
+        """A record of the history with the name and the score of its batch."""
+        record, batch = dataclasses.asdict(self.estimator.history_[number]), self.batches[number]
+        return {"step": record.pop("step"), "batch": batch["name"], **record, self.score_name: batch["score"]}
+
+    def _write_history(self) -> None:
+        lines = [self._line(number) for number in range(len(self.batches))]
+        if lines:
+            write_table(self.places.history, {name: [line[name] for line in lines] for name in lines[0]})
+
+    def _predictions(self, batch: Table, predicted: npt.NDArray[Any]) -> dict[str, Sequence[Any]]:
+        columns: dict[str, Any] = {} if batch.ids is None else {str(self._columns.id): batch.ids}
+        columns["predicted"] = predicted
+        if isinstance(self.estimator, ContinuousTransportClassifier):
+            proba = self.estimator.predict_proba(batch.X)
+            columns |= {f"probability_{name}": proba[:, k] for k, name in enumerate(self.estimator.classes_.tolist())}
+        return columns
+
+    def _truth(self, batch: Table) -> npt.NDArray[Any] | None:
+        """The batch's own labels as the source writes them, with gaps; never seen by the estimator."""
+        if batch.labels is None or all(label is None for label in batch.labels):
+            return None
+        if not isinstance(self.estimator, ContinuousTransportClassifier):
+            return label_values(batch, str(self._columns.label), gaps=True)
+        classes = self.estimator.classes_.tolist()
+        by_text = {str(name): name for name in classes}
+        truth = np.empty(len(batch.labels), dtype=object)
+        truth[:] = [label if label in classes else by_text.get(str(label), label) for label in batch.labels]
+        return truth
+
+    def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float | None:
+        if isinstance(self.estimator, ContinuousTransportClassifier):
+            known = np.array([label is not None for label in truth])
+            return float(np.mean([a == b for a, b in zip(truth[known], predicted[known].tolist(), strict=True)]))
+        known = ~np.isnan(truth.astype(np.float64))
+        return float(r2_score(truth[known], predicted[known])) if known.sum() > 1 else None
+
+
+def _told(value: Any) -> str:
+    described = describe("", value) if not isinstance(value, dict) else value
+    return str(described.get("estimator", described)) if isinstance(described, dict) else str(described)

@@ -1,0 +1,99 @@
+"""`driftway solve`: one transport problem, from files of NumPy."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+from driftway import Problem, Solution, solve
+from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.options import Debug
+from driftway.cli.terminal import on_terminal, result, result_json, tell
+from driftway.tables import replacing
+
+Masses = Annotated[Path | None, typer.Option(help="Masses, a vector in a .npy file; all equal by default.")]
+
+
+def solve_cost(
+    cost: Annotated[Path, typer.Argument(help="The cost, a matrix in a .npy file.", show_default=False)],
+    epsilon: Annotated[
+        float, typer.Option(help="The strength of the entropy, in units of the cost; 0 for none.", show_default=False)
+    ],
+    a: Masses = None,
+    b: Masses = None,
+    tol: Annotated[float, typer.Option(help="The gap and marginal error to reach.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 1000,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write: the plan to .npy, or plan, potentials and value to .npz.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The result as one line of JSON.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Solve min ⟨γ, C⟩ + ε H(γ) over the couplings γ of a and b, and certify how good the answer is."""
+    if out is not None and out.suffix not in (".npy", ".npz"):
+        raise UserError(f"--out must end in .npy or .npz, got {out}")
+    if out is not None and not out.resolve().parent.is_dir():
+        raise UserError(f"--out {out}: there is no folder {out.resolve().parent}")
+    matrix, first, second = _array(cost), None if a is None else _array(a), None if b is None else _array(b)
+    if matrix.ndim != 2:
+        raise UserError(f"{cost}: a matrix is wanted, got an array of shape {matrix.shape}")
+    with users_to_mend():
+        problem = Problem(matrix, first, second, epsilon=epsilon)
+        began = time.perf_counter()
+        solution = solve(problem, tol=tol, max_iter=max_iter, progress=on_terminal())
+    seconds = time.perf_counter() - began
+    if out is not None:
+        _write(out, solution)
+    _tell(solution, seconds, out, as_json=json)
+    return 0 if solution.converged else 1
+
+
+def _array(path: Path) -> npt.NDArray[Any]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"{path}: not a .npy file of numbers ({' '.join(str(error).split())})") from error
+    if not isinstance(array, np.ndarray):
+        raise UserError(f"{path}: holds several arrays, one in a .npy file is wanted")
+    return array
+
+
+def _write(path: Path, solution: Solution) -> None:
+    plan = solution.plan.dense()
+    with replacing(path) as part, part.open("wb") as file:
+        if path.suffix == ".npy":
+            np.save(file, plan)
+        else:
+            f, g = solution.potentials
+            np.savez(file, plan=plan, f=f, g=g, value=solution.value, lower_bound=solution.lower_bound)
+
+
+def _tell(solution: Solution, seconds: float, out: Path | None, *, as_json: bool) -> None:
+    values = {
+        "value": solution.value,
+        "lower_bound": solution.lower_bound,
+        "gap": solution.gap,
+        "marginal_error": solution.marginal_error,
+        "converged": solution.converged,
+        "iterations": solution.n_iter,
+        "seconds": round(seconds, 3),
+        "message": solution.message,
+        "out": None if out is None else str(out),
+    }
+    if as_json:
+        result_json(values)
+    else:
+        for name, value in values.items():
+            if value is not None:
+                result(
+                    f"{name.replace('_', ' '):<15} {value:.12g}" if isinstance(value, float) else f"{name:<15} {value}"
+                )
+    if not solution.converged:
+        tell(f"driftway: not converged: {solution.message}")

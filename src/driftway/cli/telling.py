@@ -1,0 +1,63 @@
+"""What `driftway adapt` says while it runs: a line per batch for people, or one of JSON for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftway.cli.run import Run
+from driftway.cli.terminal import result, result_json, tell
+from driftway.tables import Table
+
+
+class Teller:
+    """Tells of steps as they are made, draws the report when there is time, and says in the end where things are."""
+
+    def __init__(self, run: Run, label: str, *, as_json: bool, draws: bool) -> None:
+        self._run, self._label, self._as_json, self._draws = run, label, as_json, draws
+        self._steps, self._drawn, self._labels_told = 0, -1, False
+
+    def step(self, line: dict[str, Any], batch: Table) -> None:
+        """Tells of one step."""
+        if batch.labels is not None and not self._labels_told:
+            self._labels_told = True
+            tell(f"driftway: {batch.file} has labels ({self._label}): used to report, never to adapt")
+        if line["warning"]:
+            tell(f"driftway: warning: {batch.file}: {line['warning']}")
+        if self._as_json:
+            result_json({**line, "predictions": str(self._run.places.predictions(line["batch"]))})
+        else:
+            if not self._steps:
+                result(f"{'step':>5}  {'points':>6}  {'answer':<16}  {'moved':>7}  {'drift':>7}  {'score':>6}  batch")
+            result(_row(line, line[self._run.score_name]))
+        self._steps += 1
+
+    def draw(self) -> None:
+        """Draws the report, unless nothing has happened since."""
+        steps = len(self._run.batches)
+        if not self._draws or steps == self._drawn:
+            return
+        self._drawn = steps
+        try:
+            self._run.draw()
+        except ImportError as error:
+            tell(f"driftway: no report: {error}")
+
+    def finish(self) -> None:
+        """Says where everything is."""
+        self.draw()
+        if self._as_json:
+            return
+        places = self._run.places
+        steps = "1 batch" if self._steps == 1 else f"{self._steps} batches"
+        there = f"{places.out / 'predictions'}, {places.history}"
+        there += f", {places.report}" if places.report.exists() else ""
+        tell(f"driftway: adapted to {steps}" + (f": {there}" if len(self._run.batches) else ""))
+
+
+def _row(line: dict[str, Any], score: float | None) -> str:
+    answer = f"{line['answer']} ({line['track']})" if line["answer"] == "adapted" else line["answer"]
+    shown = "" if score is None else f"{score:.3f}"
+    return (
+        f"{line['step']:>5}  {line['size']:>6}  {answer:<16}  {line['displacement']:>7.3g}  {line['drift']:>7.3g}  "
+        f"{shown:>6}  {line['batch']}"
+    )

@@ -1,0 +1,69 @@
+"""What is shown where: results on stdout, everything else on stderr, bars and colours on terminals only."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+def tell(line: str) -> None:
+    """A line for people who watch."""
+    typer.echo(line, err=True)
+
+
+def result(line: str) -> None:
+    """A line of the result."""
+    typer.echo(line)
+
+
+def result_json(values: Mapping[str, Any]) -> None:
+    """One line of JSON; what is not a finite number is null."""
+    typer.echo(json.dumps({name: plain(value) for name, value in values.items()}, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """A number that JSON has, or None."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def on_terminal() -> bool:
+    """Whether somebody watches."""
+    return sys.stderr.isatty()
+
+
+class Bar:
+    """A progress bar, which may be told how far the work is and what is being done."""
+
+    def __init__(self, progress: Progress, total: int | None) -> None:
+        self._progress, self._task = progress, progress.add_task("", total=total)
+
+    def doing(self, what: str) -> None:
+        self._progress.update(self._task, description=what)
+
+    def advance(self) -> None:
+        self._progress.advance(self._task)
+
+
+@contextmanager
+def bar(total: int | None) -> Iterator[Bar]:
+    """A bar on stderr if that is a terminal; without a total it only shows that something goes on."""
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+    if total is not None:
+        columns[2:2] = [BarColumn(), MofNCompleteColumn()]
+    progress = Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not on_terminal(),
+        redirect_stdout=sys.stdout.isatty(),
+    )
+    with progress:
+        yield Bar(progress, total)

@@ -1,0 +1,18 @@
+"""Files of rows and columns: CSV, Parquet and NPZ, read strictly and written as a whole or not at all."""
+
+from driftway.tables.errors import TableError
+from driftway.tables.reading import FORMATS, Columns, Table, format_of, read_content, read_table
+from driftway.tables.whole import replacing
+from driftway.tables.writing import write_table
+
+__all__ = [
+    "FORMATS",
+    "Columns",
+    "Table",
+    "TableError",
+    "format_of",
+    "read_content",
+    "read_table",
+    "replacing",
+    "write_table",
+]

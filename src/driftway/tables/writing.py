@@ -1,0 +1,47 @@
+"""Columns to a file, in the format that its name says."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.tables.parquet_file import write_parquet
+from driftway.tables.reading import format_of
+from driftway.tables.whole import replacing
+
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Writes columns of equal length as a whole or not at all; every number is written to its last bit.
+
+    What is missing (None, and NaN) is left empty in CSV.
+    """
+    plain = {name: np.asarray(column).tolist() if len(column) else [] for name, column in columns.items()}
+    with replacing(path) as part:
+        kind = format_of(path)
+        if kind == "parquet":
+            write_parquet(part, plain)
+        elif kind == "npz":
+            with part.open("wb") as binary:
+                np.savez(binary, allow_pickle=False, **{name: _vector(column) for name, column in plain.items()})
+        else:
+            with part.open("w", newline="", encoding="utf-8") as text:
+                writer = csv.writer(text, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
+                writer.writerow(plain)
+                writer.writerows([map(_shown, row) for row in zip(*plain.values(), strict=True)])
+
+
+def _vector(column: list[Any]) -> npt.NDArray[Any]:
+    """Numbers as they are; texts where there are any, "" for what is missing."""
+    if any(isinstance(value, str) for value in column):
+        return np.array(["" if value is None else str(value) for value in column])
+    return np.array([math.nan if value is None else value for value in column])
+
+
+def _shown(value: Any) -> Any:
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value

@@ -1,0 +1,226 @@
+"""Tables: read to the last bit, refused in one line that names the place, written as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftway.tables import Columns, TableError, read_table, replacing, write_table
+
+WANTED = Columns(None, "kind", "name")
+NUMBERS = [0.1, -1e-300, 1.7976931348623157e308, 5e-324, 1 / 3, -0.0]
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "npz"])
+class TestEveryFormat:
+    @pytest.fixture(autouse=True)
+    def _needs(self, ending: str) -> None:
+        if ending == "parquet":
+            pytest.importorskip("pyarrow")
+
+    def test_what_is_written_is_read_to_the_last_bit(self, ending: str, tmp_path: Path) -> None:
+        columns = {
+            "name": ["é, 1", 'say "no"', "007", "", "x", "z"],
+            "a": NUMBERS,
+            "kind": [0, 1, 1, 0, 1, 0],
+            "b": list(range(6)),
+        }
+        path = tmp_path / f"table.{ending}"
+        write_table(path, columns)
+        table = read_table(path, WANTED)
+        assert table.names == ("a", "b")
+        np.testing.assert_array_equal(table.X, np.column_stack([NUMBERS, range(6)]))
+        assert np.signbit(table.X[5, 0])
+        assert table.X.flags.c_contiguous
+        assert table.labels == [0, 1, 1, 0, 1, 0]
+        assert [value or "" for value in table.ids or []] == columns["name"]
+        assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+    def test_features_are_found_by_name(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"b": [1.0, 2.0], "kind": ["u", "v"], "a": [3.0, 4.0], "more": ["x", "y"]})
+        table = read_table(path, Columns(("a", "b"), "kind"))
+        np.testing.assert_array_equal(table.X, [[3.0, 1.0], [4.0, 2.0]])
+        assert (table.labels, table.ids) == (["u", "v"], None)
+        assert read_table(path, Columns(("b",), "other", None, frozenset())).labels is None
+
+    def test_text_among_numbers_is_named(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"a": [1.0, 2.0], "b": ["red", "2"]})
+        place = "line 2" if ending in ("csv", "tsv") else "row 1"
+        with pytest.raises(TableError, match=rf"table.{ending}: {place}, column 'b': 'red' is not a number"):
+            read_table(path, Columns())
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_numbers_are_finite(self, ending: str, value: float, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, value]})
+        place = "line 4" if ending in ("csv", "tsv") else "row 3"
+        with pytest.raises(TableError, match=rf"{place}, column 'b': (a number is missing|nan|inf is not a finite)"):
+            read_table(path, Columns())
+
+    def test_missing_columns_are_named(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"alpha": [1.0, 2.0], "kind": [0, 1]})
+        with pytest.raises(TableError, match="no column 'alpah'; did you mean 'alpha'"):
+            read_table(path, Columns(("alpah",)))
+        with pytest.raises(TableError, match="no column 'zzz'; it has 'alpha', 'kind'"):
+            read_table(path, Columns(None, "zzz"))
+        with pytest.raises(TableError, match="no column left for features"):
+            read_table(path, Columns(None, "kind", "alpha"))
+
+    def test_one_point_is_too_few(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"a": [1.0, 1.0], "b": [2.0, 2.0]})
+        with pytest.raises(TableError, match="two different points are needed, there are 2 rows, all alike"):
+            read_table(path, Columns())
+
+    def test_empty_and_cut_files(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"a": np.arange(50.0), "b": np.arange(50.0)})
+        whole = path.read_bytes()
+        write(path, b"")
+        with pytest.raises(TableError, match=r"the file is empty"):
+            read_table(path, Columns())
+        write(path, whole[: len(whole) * 2 // 3] if ending in ("parquet", "npz") else whole[:-6])
+        with pytest.raises(TableError, match=r"not a whole|1 field, but the header has 2"):
+            read_table(path, Columns())
+
+    def test_a_header_alone_has_no_rows(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"table.{ending}"
+        write_table(path, {"a": [], "b": []})
+        with pytest.raises(TableError, match=r"no rows|is not a number"):
+            read_table(path, Columns())
+
+
+class TestCsv:
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("a,b\n1,2\n3\n", "line 3: 1 field, but the header has 2"),
+            ("a,b\n1,2\n3,4,5\n", "line 3: 3 fields, but the header has 2"),
+            ('a,b\n"1\n",2\n4,5,6\n', "line 4: 3 fields, but the header has 2"),
+            ('a,b\n1,2\n3,"4\n', "line 3: unexpected end of data"),
+            ("a,b\n1,2\n3,\n", "line 3, column 'b': a number is missing"),
+            ("a,b\n1,2\n3,1_000\n", "line 3, column 'b': '1_000' is not a number"),
+            ("a,a\n1,2\n", "column 'a': there are several columns of this name"),
+            (",a\n0,2\n", "column 1 has no name, so the features must be named"),
+            ("c;d\n1;2\n", "no column 'b'; its only column is 'c;d': is the separator another one?"),
+            ("a,b\n1,2\n3,\u00e9\n".encode("latin-1"), r"line 3: not UTF-8 \(byte 0xe9\)"),
+            ("a,b\n1,2\n".encode("utf-16"), r"line 1: not UTF-8 \(byte 0xff\)"),
+            ("\n\n", "the file is empty"),
+            ("a,b\n\n", "there are no rows"),
+        ],
+    )
+    def test_what_is_malformed_is_named(self, text: str | bytes, complaint: str, tmp_path: Path) -> None:
+        path = write(tmp_path / "t.csv", text)
+        with pytest.raises(TableError, match=complaint) as caught:
+            read_table(path, Columns(("b",) if "no column" in complaint else None))
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_what_people_write_is_read(self, tmp_path: Path) -> None:
+        text = '\ufeffa, b, kind\r\n1, 2, "x,y"\r\n\r\n3e0, +4, z\r\n\r\n'
+        table = read_table(write(tmp_path / "t.csv", text), Columns(None, "kind"))
+        np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 4.0]])
+        assert table.labels == ["x,y", "z"]
+        assert [table.place(row) for row in (0, 1)] == ["line 2", "line 4"]
+
+    def test_another_separator(self, tmp_path: Path) -> None:
+        table = read_table(write(tmp_path / "t.csv", "a;b\n1;2\n3;4\n"), Columns(), separator=";")
+        np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 4.0]])
+
+    @pytest.mark.parametrize(
+        ("texts", "labels"),
+        [
+            (["1", "-2", ""], [1, -2, None]),
+            (["1.0", "2"], [1.0, 2.0]),
+            (["01", "2"], ["01", "2"]),
+            (["1", "two"], ["1", "two"]),
+            (["1_0", "2"], ["1_0", "2"]),
+            (["nan", "2.5"], [None, 2.5]),
+        ],
+    )
+    def test_labels_are_numbers_only_if_written_so(
+        self, texts: list[str], labels: list[object], tmp_path: Path
+    ) -> None:
+        rows = "".join(f"{k},{text}\n" for k, text in enumerate(texts))
+        table = read_table(write(tmp_path / "t.csv", "a,kind\n" + rows), Columns(None, "kind"))
+        assert table.labels == labels
+        assert [type(label) for label in table.labels or []] == [type(label) for label in labels]
+
+    @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=30, unique=True))
+    def test_every_number_survives(self, tmp_path_factory: pytest.TempPathFactory, numbers: list[float]) -> None:
+        path = tmp_path_factory.mktemp("numbers") / "t.csv"
+        write_table(path, {"a": numbers})
+        np.testing.assert_array_equal(read_table(path, Columns()).X[:, 0], numbers)
+
+
+class TestOtherFormats:
+    def test_matrices_of_npz_are_columns(self, tmp_path: Path) -> None:
+        X, y = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "a"])
+        np.savez(tmp_path / "t.npz", X=X, y=y)
+        table = read_table(tmp_path / "t.npz", Columns(None, "y"))
+        assert table.names == ("X0", "X1")
+        np.testing.assert_array_equal(table.X, X)
+        assert table.labels == ["a", "b", "a"]
+
+    @pytest.mark.parametrize(
+        ("arrays", "complaint"),
+        [
+            ({"X": np.zeros((3, 2)), "y": np.zeros(2)}, "differ in their numbers of rows: 'X' 3, 'y' 2"),
+            ({"X": np.zeros((2, 2, 2))}, "array 'X' has 3 dimensions"),
+            ({"X": np.zeros((2, 1)), "X0": np.ones(2)}, "column 'X0': there are several columns"),
+            ({"X": np.array([None, 1], dtype=object)}, "not a whole NPZ file of numbers and strings"),
+            ({"X": np.array([1j, 2j])}, "row 1, column 'X': 1j is not a number"),
+        ],
+    )
+    def test_npz_that_is_no_table(self, arrays: dict[str, np.ndarray], complaint: str, tmp_path: Path) -> None:
+        np.savez(tmp_path / "t.npz", **arrays)
+        with pytest.raises(TableError, match=complaint):
+            read_table(tmp_path / "t.npz", Columns())
+
+    def test_parquet_of_data_frames(self, tmp_path: Path) -> None:
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        frame = pandas.DataFrame({"a": [1, 2, 3], "kind": pandas.Categorical(["u", "v", "u"])}, index=[7, 8, 9])
+        frame.to_parquet(tmp_path / "t.parquet")
+        table = read_table(tmp_path / "t.parquet", Columns(None, "kind"))
+        assert table.names == ("a",)  # and not the index
+        assert table.labels == ["u", "v", "u"]
+        frame["a"] = pandas.array([1, None, 3], dtype="Int64")
+        frame.to_parquet(tmp_path / "t.parquet")
+        with pytest.raises(TableError, match="row 2, column 'a': a number is missing"):
+            read_table(tmp_path / "t.parquet", Columns(None, "kind"))
+
+    def test_no_such_file_and_no_such_format(self, tmp_path: Path) -> None:
+        with pytest.raises(TableError, match=r"t.csv: there is no such file"):
+            read_table(tmp_path / "t.csv", Columns())
+        with pytest.raises(TableError, match=r"the ending '.xlsx' says no format"):
+            read_table(tmp_path / "t.xlsx", Columns())
+        (tmp_path / "d.csv").mkdir()
+        with pytest.raises(TableError, match=r"d.csv: cannot be read \(Is a directory\)"):
+            read_table(tmp_path / "d.csv", Columns())
+
+
+def cut_short(path: Path) -> None:
+    with replacing(path) as part:
+        part.write_text("half")
+        raise RuntimeError
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "old")
+    with pytest.raises(RuntimeError):
+        cut_short(path)
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
