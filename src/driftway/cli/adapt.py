@@ -91,7 +91,7 @@ def adapt(
             run.check(name, digest)
         teller = Teller(run, label, as_json=json, draws=report)
         if watch is None:
-            _adapt_to(run, files, reader, teller, stop)
+            left = _adapt_to(run, files, reader, teller, stop)
         else:
             own = source.resolve()
             arrivals = Arrivals(
@@ -102,12 +102,12 @@ def adapt(
                 idle=until_idle,
                 first=run.under_way(),
             )
-            _adapt_as_they_arrive(run, arrivals, reader, teller, watch)
+            left = _adapt_as_they_arrive(run, arrivals, reader, teller, watch)
         teller.finish()
-        if watch is None and stop and not all(run.is_done(path.name) for path in files):
-            tell("driftway: stopped before the last batch; --resume goes on from here")
-            return 128 + stop.signal
-    return 0
+    if watch is None and left:
+        tell(f"driftway: stopped before {left} of {len(files)} batches; --resume goes on from here")
+        return 128 + stop.signal
+    return 2 if left and not stop else 0
 
 
 class _Reader:
@@ -212,22 +212,24 @@ def _opened(run: Run, resume: bool, overwrite: bool) -> Iterator[Run]:
         yield run
 
 
-def _adapt_to(run: Run, files: list[Path], reader: _Reader, teller: Teller, stop: Stop) -> None:
-    """Adapts to files in their order, but first to one that was under way."""
+def _adapt_to(run: Run, files: list[Path], reader: _Reader, teller: Teller, stop: Stop) -> int:
+    """Adapts to files in their order, but first to one that was under way; returns how many were not reached."""
     first = run.under_way()
     left = [path for path in files if not run.is_done(path.name)]
     if len(left) < len(files):
         tell(f"driftway: {len(files) - len(left)} of {len(files)} batches were done before")
     with bar(len(left)) as progress:
-        for path in sorted(left, key=lambda path: path.name != first):
+        for number, path in enumerate(sorted(left, key=lambda path: path.name != first)):
             if stop:
-                return
+                return len(left) - number
             progress.doing(path.name)
             _step(run, path, reader.read(path), teller)
             progress.advance()
+    return 0
 
 
-def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: _Reader, teller: Teller, folder: Path) -> None:
+def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: _Reader, teller: Teller, folder: Path) -> int:
+    """Adapts to files as they come until the end is asked for or there are none; returns how many were refused."""
     with bar(None) as progress:
         for path in arrivals:
             if path is None:
@@ -244,6 +246,7 @@ def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: _Reader, teller:
             except UserError as error:
                 tell(f"driftway: {error}")
                 arrivals.refuse(path.name)
+    return len(arrivals.refused)
 
 
 def _step(run: Run, path: Path, table: Table, teller: Teller) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +43,8 @@ def solve_cost(
     matrix, first, second = _array(cost), None if a is None else _array(a), None if b is None else _array(b)
     if matrix.ndim != 2:
         raise UserError(f"{cost}: a matrix is wanted, got an array of shape {matrix.shape}")
-    with users_to_mend():
+    with users_to_mend(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not converge is told below
         problem = Problem(matrix, first, second, epsilon=epsilon)
         began = time.perf_counter()
         solution = solve(problem, tol=tol, max_iter=max_iter, progress=on_terminal())

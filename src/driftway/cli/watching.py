@@ -59,6 +59,11 @@ class Arrivals:
         """Leaves the file that was given last alone until it changes."""
         self._refused[name] = self._now[name]
 
+    @property
+    def refused(self) -> list[str]:
+        """The files that are left alone as they are now."""
+        return [name for name, signature in self._refused.items() if _signature(self._folder / name) == signature]
+
     def unchanged(self, name: str) -> bool:
         """Whether the file that was given last is still as it was when it was found ready."""
         return _signature(self._folder / name) == self._now[name]
