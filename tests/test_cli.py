@@ -263,7 +263,7 @@ class TestOtherCommands:
         monkeypatch.setattr(experiments, "reproduce", record)
         assert main(["reproduce", "figure2", "--quick", "--jobs", "3", "--out", str(tmp_path)]) == 0
         assert main(["reproduce", "--out", str(tmp_path)]) == 0
-        assert asked[0] == (("figure2",), tmp_path, {"quick": True, "jobs": 3, "progress": False})
+        assert asked[0] == (("figure2",), tmp_path, {"quick": True, "jobs": 3, "progress": False, "redraw": False})
         assert asked[1][0] == ("figure1", "figure2", "figure3")
         assert capsys.readouterr().out.splitlines() == [str(tmp_path / "page.md")] * 2
 

@@ -45,7 +45,7 @@ def adapt(
     renew: given.Renew = False,
     stay: given.Stay = True,
     epsilon: given.Epsilon = 0.1,
-    relative_epsilon: given.Relative = True,
+    absolute_epsilon: given.Absolute = False,
     time_weight: given.TimeWeight = 0.0,
     label_weight: given.LabelWeight = 0.0,
     metric: given.Metric = "sqeuclidean",
@@ -58,7 +58,9 @@ def adapt(
 ) -> int:
     """Learn from labelled data once, then follow unlabelled batches as the data drifts.
 
-    Writes to OUT, per batch, predictions with probabilities, and a history, a report to look at, and the state.
+    Into --out go predictions with probabilities for every batch, a history, a report to look at, and the state.
+
+    Example: driftway adapt labelled.csv monday.csv tuesday.csv --label species --id plant
     """
     settings: dict[str, Any] = {
         "estimator": inner(estimator, neighbours, regression),
@@ -70,7 +72,7 @@ def adapt(
         "source": "renewed" if renew else "kept",
         "stay": stay,
         "epsilon": epsilon,
-        "relative_epsilon": relative_epsilon,
+        "relative_epsilon": not absolute_epsilon,
         "time_weight": time_weight,
         "label_weight": label_weight,
         "metric": metric,
@@ -93,10 +95,10 @@ def adapt(
         if watch is None:
             left = _adapt_to(run, files, reader, teller, stop)
         else:
-            own = source.resolve()
+            own = source.name if source.resolve().parent == watch.resolve() else None
             arrivals = Arrivals(
                 watch,
-                lambda name: run.is_done(name) or (watch / name).resolve() == own,
+                lambda name: name == own or run.is_done(name),
                 stop,
                 interval=interval,
                 idle=until_idle,

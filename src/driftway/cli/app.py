@@ -12,6 +12,7 @@ import typer
 import driftway
 from driftway.cli import adapt, benchmarks, report, reproduce, solve
 from driftway.cli.failures import UserError, explained, usage_problem
+from driftway.cli.terminal import result, tell
 
 app = typer.Typer(
     name="driftway",
@@ -31,7 +32,7 @@ for name, command in (("bench", benchmarks.bench), ("evaluate", benchmarks.evalu
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"driftway {driftway.__version__}")
+        result(f"driftway {driftway.__version__}")
         raise typer.Exit
 
 
@@ -59,12 +60,8 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
-        problem = usage_problem(error)
-        if problem is None:
-            problem = explained(error)
-            code = 2 if isinstance(error, UserError) else 1
-        else:
-            code = 2
+        usage = usage_problem(error)
+        problem = explained(error) if usage is None else usage
         if problem:
-            typer.echo(f"driftway: {problem}", err=True)
-        return code
+            tell(f"driftway: {problem}")
+        return 1 if usage is None and not isinstance(error, UserError) else 2

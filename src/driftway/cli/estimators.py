@@ -35,15 +35,13 @@ def fitted(source: Table, label: str, settings: dict[str, Any], *, regression: b
     """The estimator, fitted on the source; whatever is wrong with the settings or the labels is said here."""
     kind = ContinuousTransportRegressor if regression else ContinuousTransportClassifier
     with users_to_mend():
-        PointCloudCost(source.X[:1], source.X[:1], settings["metric"])
-        estimator = kind(**settings)
-        estimator._settings()
+        PointCloudCost(source.X[:1], source.X[:1], settings["metric"])  # which the estimator does not look at before
     targets = label_values(source, label) if regression else label_classes(source, label)
     neighbours = getattr(settings["estimator"], "n_neighbors", 1)
     if neighbours > len(source.X):
         raise UserError(f"--neighbours {neighbours} is more than the {len(source.X)} rows of {source.file}")
-    with users_to_mend(source.file):
-        return estimator.fit(source.X, targets)
+    with users_to_mend():
+        return kind(**settings).fit(source.X, targets)
 
 
 def label_classes(source: Table, label: str) -> Any:

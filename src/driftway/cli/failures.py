@@ -27,8 +27,8 @@ def usage_problem(error: BaseException) -> str | None:
         return None
     context: Any = getattr(error, "ctx", None)
     message = " ".join(str(told()).split()).rstrip(".")
-    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help page, which is shown
-        return str(told())
+    if type(error).__name__ == "NoArgsIsHelpError":  # its message was the help page
+        return ""
     return f"{message} (see {context.command_path} --help)" if context is not None else message
 
 

@@ -9,9 +9,9 @@ import typer
 
 FILES, WATCHING, METHOD, SOLVER, OUTPUT = "Files", "Watching a folder", "Method", "Transport", "Output"
 
-Source = Annotated[Path, typer.Argument(help="Labelled data: a CSV, Parquet or NPZ file.", show_default=False)]
+Source = Annotated[Path, typer.Argument(help="Labelled data: a CSV, Parquet or NPZ file.", metavar="SOURCE")]
 Batches = Annotated[
-    list[Path] | None, typer.Argument(help="Unlabelled batches, in the order in which they came.", show_default=False)
+    list[Path] | None, typer.Argument(help="Unlabelled batches, in the order in which they came.", metavar="BATCH")
 ]
 Label = Annotated[
     str, typer.Option(help="The column of the labels.", metavar="COLUMN", rich_help_panel=FILES, show_default=False)
@@ -34,10 +34,12 @@ Separator = Annotated[
         help="Of the fields in CSV files; a comma by default, a tab for .tsv.", metavar="C", rich_help_panel=FILES
     ),
 ]
-Out = Annotated[Path, typer.Option(help="The folder for all that is written.", rich_help_panel=FILES)]
+Out = Annotated[Path, typer.Option(help="The folder for all that is written.", metavar="DIR", rich_help_panel=FILES)]
 State = Annotated[
     Path | None,
-    typer.Option(help="The file that the run is resumed from; OUT/state.npz by default.", rich_help_panel=FILES),
+    typer.Option(
+        help="The file that the run is resumed from; OUT/state.npz by default.", metavar="FILE", rich_help_panel=FILES
+    ),
 ]
 Resume = Annotated[
     bool,
@@ -105,26 +107,36 @@ Renew = Annotated[
     bool, typer.Option("--renew", help="Let the labelled batch take the source's place.", rich_help_panel=METHOD)
 ]
 Stay = Annotated[bool, typer.Option(help="Answer by the source as long as no drift is seen.", rich_help_panel=METHOD)]
-Epsilon = Annotated[float, typer.Option(help="The strength of the entropy ε.", rich_help_panel=SOLVER)]
-Relative = Annotated[
+Epsilon = Annotated[float, typer.Option(help="The strength of the entropy ε.", metavar="X", rich_help_panel=SOLVER)]
+Absolute = Annotated[
     bool,
-    typer.Option(
-        "--relative-epsilon/--absolute-epsilon", help="Whether ε is in units of the mean cost.", rich_help_panel=SOLVER
-    ),
+    typer.Option("--absolute-epsilon", help="Take ε as it is, not times the mean cost.", rich_help_panel=SOLVER),
 ]
-TimeWeight = Annotated[float, typer.Option(help="How near images stay to where expected.", rich_help_panel=SOLVER)]
-LabelWeight = Annotated[float, typer.Option(help="How much classes are kept apart.", rich_help_panel=SOLVER)]
-Metric = Annotated[str, typer.Option(help="Any metric of SciPy's cdist, by its name.", rich_help_panel=SOLVER)]
+TimeWeight = Annotated[
+    float,
+    typer.Option(help="How firmly the source's images stay where expected.", metavar="X", rich_help_panel=SOLVER),
+]
+LabelWeight = Annotated[
+    float, typer.Option(help="How firmly classes are kept apart.", metavar="X", rich_help_panel=SOLVER)
+]
+Metric = Annotated[
+    str, typer.Option(help="Any metric of SciPy's cdist, by its name.", metavar="NAME", rich_help_panel=SOLVER)
+]
 Cost = Annotated[
     Literal["sequential", "static"],
     typer.Option(help="Transport from where the source is, or from where it began.", rich_help_panel=SOLVER),
 ]
-Tol = Annotated[float, typer.Option(help="The gap at which a plan is solved.", rich_help_panel=SOLVER)]
+Tol = Annotated[
+    float, typer.Option(help="The gap at which a plan counts as solved.", metavar="X", rich_help_panel=SOLVER)
+]
 Iterations = Annotated[
-    int, typer.Option("--solver-iterations", help="Of the solver, per plan, at the most.", rich_help_panel=SOLVER)
+    int,
+    typer.Option(
+        "--solver-iterations", help="Of the solver, per plan, at the most.", metavar="N", rich_help_panel=SOLVER
+    ),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="One line of JSON per batch on standard output.", rich_help_panel=OUTPUT)
 ]
 Report = Annotated[bool, typer.Option(help="Whether to draw OUT/report.html.", rich_help_panel=OUTPUT)]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback if something fails.", rich_help_panel=OUTPUT)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback if something fails.")]

@@ -21,11 +21,14 @@ class Pages:
         self._places = places
         self._projection = Projection.fit(source.X)
 
-    def keep(self, estimator: Estimator, batch: Table, name: str, truth: Any) -> None:
-        """Keeps what the report shows of the step just made, and which file it was."""
+    def keep(self, estimator: Estimator, batch: Table, name: str, truth: Any, baseline: Estimator) -> None:
+        """Keeps what the report shows of the step just made, and which file it was.
+
+        With labels (`truth`) it shows beside the score that of the `baseline`, which was never adapted.
+        """
         from driftway.report import take_snapshot
 
-        shot = take_snapshot(estimator, name, batch.X, self._projection, truth=truth)
+        shot = take_snapshot(estimator, name, batch.X, self._projection, truth=truth, baseline=baseline)
         kept = {"batch": name, "sha256": batch.digest, "snapshot": shot.to_dict()}
         with replacing(self._places.step(estimator.n_steps_)) as part:
             part.write_text(json.dumps(kept), encoding="utf-8")

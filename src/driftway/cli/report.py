@@ -20,7 +20,9 @@ KINDS = {kind.__name__: kind for kind in (ContinuousTransportClassifier, Continu
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out of driftway adapt was.")] = Path("adapted"),
-    state: Annotated[Path | None, typer.Option(help="What --state was; DIR/state.npz by default.")] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="What --state was; DIR/state.npz by default.", metavar="FILE")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Of the page.", show_default=False)] = None,
     debug: Debug = False,
 ) -> None:

@@ -16,11 +16,13 @@ FIGURES = ("figure1", "figure2", "figure3")
 
 def reproduce(
     what: Annotated[
-        Literal["figure1", "figure2", "figure3", "all"], typer.Argument(help="Which figure.", show_default=True)
+        Literal["figure1", "figure2", "figure3", "all"], typer.Argument(help="Which figure.", metavar="FIGURE")
     ] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller and fewer runs: two minutes.")] = False,
-    jobs: Annotated[int, typer.Option(help="Runs at the same time; -1 for one per core.", metavar="N")] = 2,
-    out: Annotated[Path, typer.Option(help="The folder for data, figures and the results page.")] = Path("reproduced"),
+    jobs: Annotated[int, typer.Option(help="Processes at the same time.", metavar="N", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="The folder for data, figures and the results page.", metavar="DIR")] = Path(
+        "reproduced"
+    ),
     redraw: Annotated[bool, typer.Option("--redraw", help="Only draw again, from data that is there.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -28,16 +30,15 @@ def reproduce(
 
     What is computed is kept: a second run only draws, and one that was stopped goes on.
     """
-    if jobs == 0:
-        raise UserError("--jobs must be positive, or negative to count from the number of cores; got 0")
-    if redraw and not out.is_dir():
-        raise UserError(f"{out}: there is no such folder to draw from")
     figures = FIGURES if what == "all" else (what,)
     try:
+        from driftway.experiments import MissingDataError
         from driftway.experiments import reproduce as compute
-
-        written = compute(figures, out, quick=quick, jobs=jobs, progress=on_terminal())
     except ImportError as error:
+        raise UserError(str(error)) from error
+    try:
+        written = compute(figures, out, quick=quick, jobs=jobs, progress=on_terminal(), redraw=redraw)
+    except (ImportError, MissingDataError) as error:
         raise UserError(str(error)) from error
     for path in written:
         result(str(path))

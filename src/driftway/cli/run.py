@@ -15,6 +15,7 @@ writes the history and goes on.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import warnings
 from collections.abc import Sequence
@@ -50,6 +51,7 @@ class Run:
     def __init__(self, places: Places, estimator: Estimator, source: Table, columns: Columns) -> None:
         self.places, self.estimator = places, estimator
         self._columns, self._pages = columns, Pages(places, source)
+        self._baseline, self._done = copy.deepcopy(estimator), set[str]()
         self._notes: dict[str, Any] = {
             "source": {"name": Path(source.file).name, "sha256": source.digest},
             "features": list(source.names),
@@ -83,7 +85,7 @@ class Run:
                 raise UserError(f"{state}: the run was begun with {name} {notes[name]!r}, not {self._notes[name]!r}")
         if notes["source"]["sha256"] != self._notes["source"]["sha256"]:
             raise UserError(f"{state}: the run was begun with another source than this {self._notes['source']['name']}")
-        self._notes = notes
+        self._notes, self._done = notes, {batch["name"] for batch in notes["batches"]}
         with users_to_mend():
             self.estimator.restore(state)
         self._write_history()
@@ -101,7 +103,7 @@ class Run:
 
     def is_done(self, name: str) -> bool:
         """Whether the run has adapted to a batch of this name."""
-        return any(batch["name"] == name for batch in self.batches)
+        return name in self._done
 
     def check(self, name: str, digest: str) -> None:
         """Refuses another batch under the name of one that was adapted to, or whose predictions have that name."""
@@ -123,11 +125,12 @@ class Run:
             self.estimator.partial_fit(batch.X)
         predicted = self.estimator.predict(batch.X)
         truth = self._truth(batch)
-        self._pages.keep(self.estimator, batch, name, truth)
+        self._pages.keep(self.estimator, batch, name, truth, self._baseline)
         write_table(self.places.predictions(name), self._predictions(batch, predicted))
         score = None if truth is None else self._score(truth, predicted)
         self.batches.append({"name": name, "sha256": batch.digest, "score": score})
         self._save()
+        self._done.add(name)
         self._write_history()
         others = [str(warning.message) for warning in caught if warning.category is not AdaptationWarning]
         line = self._line(-1)

@@ -17,11 +17,13 @@ from driftway.cli.options import Debug
 from driftway.cli.terminal import on_terminal, result, result_json, tell
 from driftway.tables import replacing
 
-Masses = Annotated[Path | None, typer.Option(help="Masses, a vector in a .npy file; all equal by default.")]
+Masses = Annotated[
+    Path | None, typer.Option(help="Masses, a vector in a .npy file; all equal by default.", metavar="FILE")
+]
 
 
 def solve_cost(
-    cost: Annotated[Path, typer.Argument(help="The cost, a matrix in a .npy file.", show_default=False)],
+    cost: Annotated[Path, typer.Argument(help="The cost, a matrix in a .npy file.", metavar="COST")],
     epsilon: Annotated[
         float, typer.Option(help="The strength of the entropy, in units of the cost; 0 for none.", show_default=False)
     ],
@@ -30,7 +32,8 @@ def solve_cost(
     tol: Annotated[float, typer.Option(help="The gap and marginal error to reach.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 1000,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write: the plan to .npy, or plan, potentials and value to .npz.")
+        Path | None,
+        typer.Option(help="Where to write: the plan to .npy, or plan, potentials and value to .npz.", metavar="FILE"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as one line of JSON.")] = False,
     debug: Debug = False,

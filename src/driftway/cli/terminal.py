@@ -7,26 +7,31 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 
 def tell(line: str) -> None:
     """A line for people who watch."""
-    typer.echo(line, err=True)
+    _write(sys.stderr, line)
 
 
 def result(line: str) -> None:
     """A line of the result."""
-    typer.echo(line)
+    _write(sys.stdout, line)
+
+
+def _write(stream: TextIO, line: str) -> None:
+    """At once, and above a bar if there is one; names of files may hold bytes that are no text."""
+    stream.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+    stream.flush()
 
 
 def result_json(values: Mapping[str, Any]) -> None:
     """One line of JSON; what is not a finite number is null."""
-    typer.echo(json.dumps({name: plain(value) for name, value in values.items()}, ensure_ascii=False))
+    result(json.dumps({name: plain(value) for name, value in values.items()}))
 
 
 def plain(value: Any) -> Any:

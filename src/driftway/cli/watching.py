@@ -97,15 +97,16 @@ class Arrivals:
 
     def _look(self) -> Look:
         try:
-            names = sorted(os.listdir(self._folder))
+            names = os.listdir(self._folder)
         except OSError as error:  # a share that is away for a while
             self._say(f"{self._folder}: {error.strerror}")
             return {}
-        found = {name: _signature(self._folder / name) for name in names if is_batch(name)}
+        batches = [name for name in names if is_batch(name) and not self._passed_over(name)]
+        found = {name: _signature(self._folder / name) for name in batches}
         return {
             name: signature
             for name, signature in found.items()
-            if signature is not None and self._refused.get(name) != signature and not self._passed_over(name)
+            if signature is not None and self._refused.get(name) != signature
         }
 
 
