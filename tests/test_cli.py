@@ -123,6 +123,25 @@ class TestAdapt:
         )
         assert float(line["r2"]) == model.score(batch[1:], truth[1:]) > 0.5
 
+    def test_a_label_that_is_no_number_is_refused_before_anything_is_adapted_to(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        rng = np.random.default_rng(0)
+        columns = {name: rng.normal(size=20) for name in "aby"}
+        for name in ("s.csv", "in/1.csv", "in/3.csv"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            write_table(tmp_path / name, columns)
+        write_table(tmp_path / "in" / "2.csv", {**columns, "y": ["high"] * 20})
+        given = ["--label", "y", "--regression", "--no-report", "--out"]
+        files = [str(tmp_path / f"in/{k}.csv") for k in (1, 2, 3)]
+        assert main(["adapt", str(tmp_path / "s.csv"), *files, *given, str(tmp_path / "out")]) == 2
+        assert "2.csv: line 2, column 'y': 'high' is not a finite number" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+        watched = ["--watch", str(tmp_path / "in"), "--interval", "0.01", "--until-idle", "0"]
+        assert main(["adapt", str(tmp_path / "s.csv"), *watched, *given, str(tmp_path / "out")]) == 2
+        assert main(["adapt", str(tmp_path / "s.csv"), files[0], files[2], *given, str(tmp_path / "two")]) == 0
+        assert contents(tmp_path / "out" / "predictions") == contents(tmp_path / "two" / "predictions")
+
     def test_every_option_reaches_the_estimator(self, tmp_path: Path) -> None:
         source, batches = write_stream(tmp_path / "in", 1)
         given = "--metric euclidean --epsilon 0.4 --absolute-epsilon --scale none --time-weight 0.3 --label-weight 0.1"

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -132,16 +131,13 @@ class TestArrivals:
         (tmp_path / "in").mkdir()
         return tmp_path / "in"
 
-    def arrivals(self, folder: Path, done: set[str], **options: object) -> Iterator[Path | None]:
-        return iter(Arrivals(folder, done.__contains__, Stop(), **{"interval": 0.001, "idle": 0.0, **options}))  # type: ignore[arg-type]
-
     def test_files_come_in_the_order_of_their_names_once(self, folder: Path) -> None:
         for name in ("b.csv", "a.parquet", "c.npz", ".hidden.csv", "d.csv.part", "notes.md", "~e.csv", "f.csv~"):
             (folder / name).write_text("x")
         (folder / "folder.csv").mkdir()
         done: set[str] = set()
         found = []
-        for path in self.arrivals(folder, done):
+        for path in Arrivals(folder, done.__contains__, Stop(), 0.001, 0.0).after(None):
             if path is not None:
                 found.append(path.name)
                 done.add(path.name)
@@ -160,7 +156,7 @@ class TestArrivals:
 
         done: set[str] = set()
         found = []
-        for path in Arrivals(folder, growing, Stop(), interval=0.001, idle=0.0):
+        for path in Arrivals(folder, growing, Stop(), 0.001, 0.0).after(None):
             if path is not None:
                 found.append((path.name, path.stat().st_size))
                 done.add(path.name)
@@ -170,9 +166,9 @@ class TestArrivals:
         (folder / "a.csv").write_text("x")
         (folder / "b.csv").write_text("x")
         done: set[str] = set()
-        arrivals = Arrivals(folder, done.__contains__, Stop(), interval=0.001, idle=0.0)
+        arrivals = Arrivals(folder, done.__contains__, Stop(), 0.001, 0.0)
         found = []
-        for path in arrivals:
+        for path in arrivals.after(None):
             if path is None:
                 continue
             found.append(path.name)

@@ -9,14 +9,14 @@ from typing import Any
 
 from driftway.cli import options as given
 from driftway.cli.estimators import fitted, inner
-from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.failures import UserError
+from driftway.cli.inputs import Reader, check_predictions, read_source
 from driftway.cli.places import Places
 from driftway.cli.run import Run
 from driftway.cli.stopping import Stop, stopping
 from driftway.cli.telling import Teller
 from driftway.cli.terminal import bar, tell
 from driftway.cli.watching import Arrivals
-from driftway.tables import Columns, Table, TableError, format_of, read_content, read_table
 
 
 def adapt(
@@ -82,12 +82,12 @@ def adapt(
     }
     files = _files(batches, watch, out, interval, until_idle)
     _check_names(label, id, separator, resume, overwrite)
-    table, columns = _read_source(source, label, id, features, separator)
+    table, columns = read_source(source, label, id, features, separator)
     model = fitted(table, label, settings, regression=regression)
-    reader = _Reader(columns, separator)
+    reader = Reader(columns, separator, regression=regression)
     digests = {path.name: reader.read(path).digest for path in files}
     places = Places(out, out / "state.npz" if state is None else state, format)
-    _check_predictions(places, files)
+    check_predictions(places, files)
     with _opened(Run(places, model, table, columns), resume, overwrite) as run, stopping() as stop:
         for name, digest in digests.items():
             run.check(name, digest)
@@ -96,41 +96,13 @@ def adapt(
             left = _adapt_to(run, files, reader, teller, stop)
         else:
             own = source.name if source.resolve().parent == watch.resolve() else None
-            arrivals = Arrivals(
-                watch,
-                lambda name: name == own or run.is_done(name),
-                stop,
-                interval=interval,
-                idle=until_idle,
-                first=run.under_way(),
-            )
-            left = _adapt_as_they_arrive(run, arrivals, reader, teller, watch)
+            arrivals = Arrivals(watch, lambda name: name == own or run.is_done(name), stop, interval, until_idle)
+            left = _adapt_as_they_arrive(run, arrivals, reader, teller)
         teller.finish()
     if watch is None and left:
         tell(f"driftway: stopped before {left} of {len(files)} batches; --resume goes on from here")
         return 128 + stop.signal
     return 2 if left and not stop else 0
-
-
-class _Reader:
-    """Reads batches with the columns of the source; the label is there or not."""
-
-    def __init__(self, columns: Columns, separator: str | None) -> None:
-        self._columns, self._separator = columns._replace(needed=frozenset({"id"})), separator
-
-    def read(self, path: Path, content: bytes | None = None) -> Table:
-        try:
-            return read_table(path, self._columns, separator=self._separator, content=content)
-        except (TableError, ImportError) as error:
-            raise UserError(str(error)) from error
-
-    def read_arrived(self, path: Path) -> Table:
-        """Reads a file that may not be whole: text without an end of its last line is not."""
-        with users_to_mend():
-            content = read_content(path)
-        if content and format_of(path) == "csv" and not content.endswith((b"\n", b"\r")):
-            raise UserError(f"{path}: its last line has no end, so it is left alone as half-written until it changes")
-        return self.read(path, content)
 
 
 def _files(
@@ -167,36 +139,6 @@ def _check_names(label: str, id_column: str | None, separator: str | None, resum
         raise UserError("either --resume or --overwrite, not both")
 
 
-def _read_source(
-    path: Path, label: str, id_column: str | None, features: str | None, separator: str | None
-) -> tuple[Table, Columns]:
-    """The source, and the columns by their names."""
-    chosen = None if features is None else tuple(name.strip() for name in features.split(","))
-    for name in chosen or ():
-        if name in (label, id_column, ""):
-            raise UserError(f"--features must name columns other than label and id, got {name!r}")
-    if chosen is not None and len(set(chosen)) < len(chosen):
-        raise UserError(f"--features must name every column once, got {features}")
-    columns = Columns(chosen, label, id_column, frozenset({"label"}))
-    try:
-        table = read_table(path, columns, separator=separator)
-    except TableError as error:
-        hint = "; --features chooses columns" if chosen is None and error.column is not None else ""
-        raise UserError(f"{error}{hint}") from error
-    except ImportError as error:
-        raise UserError(str(error)) from error
-    return table, columns._replace(features=table.names)
-
-
-def _check_predictions(places: Places, files: list[Path]) -> None:
-    """Every batch must have predictions of its own."""
-    taken: dict[Path, Path] = {}
-    for path in files:
-        other = taken.setdefault(places.predictions(path.name), path)
-        if other is not path:
-            raise UserError(f"{path}: its predictions would overwrite those of {other}; rename one of them")
-
-
 @contextmanager
 def _opened(run: Run, resume: bool, overwrite: bool) -> Iterator[Run]:
     """The run, begun or taken up again, and nobody else's meanwhile."""
@@ -214,7 +156,7 @@ def _opened(run: Run, resume: bool, overwrite: bool) -> Iterator[Run]:
         yield run
 
 
-def _adapt_to(run: Run, files: list[Path], reader: _Reader, teller: Teller, stop: Stop) -> int:
+def _adapt_to(run: Run, files: list[Path], reader: Reader, teller: Teller, stop: Stop) -> int:
     """Adapts to files in their order, but first to one that was under way; returns how many were not reached."""
     first = run.under_way()
     left = [path for path in files if not run.is_done(path.name)]
@@ -225,17 +167,18 @@ def _adapt_to(run: Run, files: list[Path], reader: _Reader, teller: Teller, stop
             if stop:
                 return len(left) - number
             progress.doing(path.name)
-            _step(run, path, reader.read(path), teller)
+            table = reader.read(path)
+            teller.step(run.adapt(path.name, table), table)
             progress.advance()
     return 0
 
 
-def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: _Reader, teller: Teller, folder: Path) -> int:
+def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, teller: Teller) -> int:
     """Adapts to files as they come until the end is asked for or there are none; returns how many were refused."""
     with bar(None) as progress:
-        for path in arrivals:
+        for path in arrivals.after(run.under_way()):
             if path is None:
-                progress.doing(f"watching {folder}, {len(run.batches)} batches so far")
+                progress.doing(f"waiting for batches, {len(run.batches)} so far")
                 teller.draw()
                 continue
             progress.doing(path.name)
@@ -244,12 +187,8 @@ def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: _Reader, teller:
                 if not arrivals.unchanged(path.name):
                     continue
                 run.check(path.name, table.digest)
-                _step(run, path, table, teller)
+                teller.step(run.adapt(path.name, table), table)
             except UserError as error:
                 tell(f"driftway: {error}")
                 arrivals.refuse(path.name)
     return len(arrivals.refused)
-
-
-def _step(run: Run, path: Path, table: Table, teller: Teller) -> None:
-    teller.step(run.adapt(path.name, table), table)

@@ -120,11 +120,11 @@ class Run:
 
     def adapt(self, name: str, batch: Table) -> dict[str, Any]:
         """Makes one step, as the module says, and returns its line of the history."""
+        truth = self._truth(batch)
         with warnings.catch_warnings(record=True) as caught, users_to_mend(batch.file):
             warnings.simplefilter("always")
             self.estimator.partial_fit(batch.X)
         predicted = self.estimator.predict(batch.X)
-        truth = self._truth(batch)
         self._pages.keep(self.estimator, batch, name, truth, self._baseline)
         write_table(self.places.predictions(name), self._predictions(batch, predicted))
         score = None if truth is None else self._score(truth, predicted)

@@ -34,8 +34,6 @@ class Arrivals:
     interval : float
     idle : float, optional
         After how many seconds without anything to do it ends; never by default.
-    first : str, optional
-        The name of a file that comes before all others: the one whose step was under way.
 
     """
 
@@ -44,13 +42,11 @@ class Arrivals:
         folder: Path,
         passed_over: Callable[[str], bool],
         stop: Stop,
-        *,
         interval: float,
         idle: float | None = None,
-        first: str | None = None,
     ) -> None:
         self._folder, self._passed_over, self._stop = folder, passed_over, stop
-        self._interval, self._idle, self._first = interval, idle, first
+        self._interval, self._idle = interval, idle
         self._refused: Look = {}
         self._now: Look = {}
         self._said = ""
@@ -68,12 +64,12 @@ class Arrivals:
         """Whether the file that was given last is still as it was when it was found ready."""
         return _signature(self._folder / name) == self._now[name]
 
-    def __iter__(self) -> Iterator[Path | None]:
-        """Gives paths, and None whenever there is nothing to do for now."""
+    def after(self, first: str | None) -> Iterator[Path | None]:
+        """Gives paths, that of the file `first` before all others, and None whenever there is nothing to do for now."""
         before, awaited, since = Look(), None, time.monotonic()
         while not self._stop:
             self._now = self._look()
-            name = min(self._now, key=lambda name: (name != self._first, name), default=None)
+            name = min(self._now, key=lambda name: (name != first, name), default=None)
             if name is not None and before.get(name) == self._now[name]:
                 yield self._folder / name
                 since = time.monotonic()
