@@ -123,6 +123,22 @@ class TestAdapt:
         )
         assert float(line["r2"]) == model.score(batch[1:], truth[1:]) > 0.5
 
+    def test_without_the_means_to_draw_there_is_no_report_and_all_else(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        source, batches = write_stream(tmp_path / "in", 1)
+        for name in [name for name in sys.modules if name.split(".")[0] == "plotly"]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "plotly", None)
+        assert main(arguments(source, batches, tmp_path / "out")) == 0
+        err = capsys.readouterr().err
+        assert "no report: " in err
+        assert "pip install 'driftway[report]'" in err
+        assert "history.csv" in contents(tmp_path / "out")
+        assert main(["report", str(tmp_path / "out")]) == 2
+        monkeypatch.undo()
+        assert main(["report", str(tmp_path / "out")]) == 0
+
     def test_a_label_that_is_no_number_is_refused_before_anything_is_adapted_to(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
