@@ -10,7 +10,16 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 
 def tell(line: str) -> None:
@@ -45,30 +54,32 @@ def on_terminal() -> bool:
 
 
 class Bar:
-    """A progress bar, which may be told how far the work is and what is being done."""
+    """A progress bar, which may be told how far the work is and what is being done; silent without a terminal."""
 
-    def __init__(self, progress: Progress, total: int | None) -> None:
-        self._progress, self._task = progress, progress.add_task("", total=total)
+    def __init__(self, progress: Progress | None, total: int | None) -> None:
+        self._progress = progress
+        self._task = TaskID(0) if progress is None else progress.add_task("", total=total)
 
     def doing(self, what: str) -> None:
-        self._progress.update(self._task, description=what)
+        """Shows what is being done."""
+        if self._progress is not None:
+            self._progress.update(self._task, description=escape(what))
 
     def advance(self) -> None:
-        self._progress.advance(self._task)
+        """Shows that one more is done."""
+        if self._progress is not None:
+            self._progress.advance(self._task)
 
 
 @contextmanager
 def bar(total: int | None) -> Iterator[Bar]:
     """A bar on stderr if that is a terminal; without a total it only shows that something goes on."""
+    if not on_terminal():
+        yield Bar(None, total)
+        return
     columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     if total is not None:
         columns[2:2] = [BarColumn(), MofNCompleteColumn()]
-    progress = Progress(
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not on_terminal(),
-        redirect_stdout=sys.stdout.isatty(),
-    )
+    progress = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
     with progress:
         yield Bar(progress, total)
