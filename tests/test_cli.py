@@ -215,6 +215,17 @@ class TestResuming:
         assert [part in line for part, line in zip(told, lines, strict=True)] == [True] * 6
         assert contents(out) == before
 
+    def test_files_of_others_are_not_overwritten(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        source, batches = write_stream(tmp_path / "in", 1)
+        mine = tmp_path / "in" / "history.csv"
+        mine.write_text("mine")
+        for more in ((), ("--resume",)):
+            assert main(arguments(source, batches, tmp_path / "in", *more)) == 2
+            assert "history.csv: is there already, but no run that it is of" in capsys.readouterr().err
+        assert mine.read_text() == "mine"
+        assert main(arguments(source, batches, tmp_path / "in", "--overwrite")) == 0
+        assert mine.read_text() != "mine"
+
     def test_a_run_is_forgotten_if_asked_for(self, tmp_path: Path) -> None:
         source, batches = write_stream(tmp_path / "in", 3)
         assert main(arguments(source, batches[:2], tmp_path / "out")) == 0
@@ -344,7 +355,10 @@ class TestFailures:
         assert main(arguments(source, batches, tmp_path / "out", "--resume", "--debug")) == 1
         assert "Traceback" in capsys.readouterr().err
 
-    def test_help_and_version(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_help_and_version(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        # Some machines ask for colours by the environment, whoever reads.
+        monkeypatch.delenv("FORCE_COLOR", raising=False)
+        monkeypatch.setattr("typer.rich_utils.FORCE_TERMINAL", None, raising=False)
         assert main(["--version"]) == 0
         assert capsys.readouterr().out.startswith("driftway ")
         for command in ("adapt", "report", "solve", "reproduce"):

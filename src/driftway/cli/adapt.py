@@ -143,8 +143,11 @@ def _check_names(label: str, id_column: str | None, separator: str | None, resum
 def _opened(run: Run, resume: bool, overwrite: bool) -> Iterator[Run]:
     """The run, begun or taken up again, and nobody else's meanwhile."""
     places = run.places
-    if places.state.exists() and not (resume or overwrite):
-        raise UserError(f"{places.state}: there is a run already; --resume goes on with it, --overwrite forgets it")
+    taken = None if overwrite or (resume and places.state.exists()) else places.taken()
+    if taken == places.state:
+        raise UserError(f"{taken}: there is a run already; --resume goes on with it, --overwrite forgets it")
+    if taken is not None:
+        raise UserError(f"{taken}: is there already, but no run that it is of; --overwrite replaces it")
     places.prepare()
     with places.alone():
         if places.state.exists() and overwrite:

@@ -28,10 +28,9 @@ def _run(module: str, arguments: list[str]) -> int:
     root = _checkout(Path.cwd())
     sys.path.insert(0, str(root))
     try:
-        main = importlib.import_module(module).main
+        importlib.import_module(module).main([argument for argument in arguments if argument != "--debug"])
     except ModuleNotFoundError as error:
         raise UserError(f"the benchmarks need {error.name}: pip install 'driftway[bench]'") from error
-    main([argument for argument in arguments if argument != "--debug"])
     return 0
 
 

@@ -53,6 +53,11 @@ class Places:
         path = Path(batch)
         return self.out / "predictions" / (path.name if self.format is None else f"{path.stem}.{self.format}")
 
+    def taken(self) -> Path | None:
+        """A file that a new run would overwrite, if there is one."""
+        candidates = (self.state, self.history, self.report, self.step(1), *self.out.glob("predictions/*"))
+        return next((path for path in candidates if path.exists()), None)
+
     def prepare(self) -> None:
         """Makes the folders, and sees that they can be written to."""
         for folder in (self.out, self.out / "predictions", self.steps, self.state.parent):

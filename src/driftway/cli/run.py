@@ -76,7 +76,7 @@ class Run:
         if header["kind"] != type(self.estimator).__name__:
             raise UserError(f"{state}: holds a {header['kind']}, and this would be a {type(self.estimator).__name__}")
         for name, value in self.estimator.get_params(deep=False).items():
-            before = header["parameters"][name]
+            before = header["parameters"].get(name)
             if describe(name, value) != before:
                 option = name.replace("_", "-")
                 raise UserError(f"{state}: the run was begun with {option} {_told(before)}, not {_told(value)}")
