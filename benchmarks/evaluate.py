@@ -25,6 +25,8 @@ from driftway import ContinuousTransportClassifier
 
 FIRST_SEED = 1000
 PAGE = Path(__file__).resolve().parent / "ADAPTATION.md"
+README = PAGE.parent.parent / "README.md"
+MARKS = "<!-- written by make evaluate -->", "<!-- to here -->"
 PAPER = {
     "metric": "euclidean",
     "epsilon": 0.4,
@@ -144,8 +146,7 @@ def table(runs: list[dict[str, Any]]) -> str:
     names, rows = list(dict.fromkeys(run["stream"] for run in runs)), []
     for name in names:
         group = [run for run in runs if run["stream"] == name]
-        found = [[run["found"].get(entrant, {"mean": np.inf})["mean"] for run in group] for entrant in entrants]
-        means = [float(np.mean(each)) for each in found]
+        means = [_mean(runs, name, entrant) for entrant in entrants]
         warned = np.mean([run["found"]["driftway"]["warned"] / run["steps"] for run in group])
         rows.append(means)
         cells = " | ".join(map(_cell, means))
@@ -153,6 +154,36 @@ def table(runs: list[dict[str, Any]]) -> str:
     overall = " | ".join(f"**{_cell(float(mean))}**" for mean in np.mean(rows, axis=0))
     lines.append(f"| **mean over streams** | | {overall} | |")
     return "\n".join(lines)
+
+
+def summary(runs: list[dict[str, Any]]) -> str:
+    """The same in a line per kind of stream, for those who ran on all of them."""
+    entrants = [name for name in ENTRANTS if name not in SLOW]
+    kinds = {
+        "rotating moons (5 settings)": lambda name: name.startswith("moons"),
+        "rotated digits": lambda name: name == "digits",
+        "made streams (10)": lambda name: name in SEEDED and not _short(name),
+        "streams of the literature (7)": lambda name: name in streams.LATENCY,
+        "gas sensors": lambda name: name == "gas",
+    }
+    lines = ["| | " + " | ".join(entrants) + " |", "|---|" + "---|" * len(entrants)]
+    for kind, belongs in kinds.items():
+        names = list(dict.fromkeys(run["stream"] for run in runs if belongs(run["stream"])))
+        if names:
+            means = [np.mean([_mean(runs, name, entrant) for name in names]) for entrant in entrants]
+            lines.append(f"| {kind} | " + " | ".join(_cell(float(mean)) for mean in means) + " |")
+    return "\n".join(lines)
+
+
+def _mean(runs: list[dict[str, Any]], name: str, entrant: str) -> float:
+    group = [run for run in runs if run["stream"] == name]
+    return float(np.mean([run["found"].get(entrant, {"mean": np.inf})["mean"] for run in group]))
+
+
+def between_marks(text: str, new: str) -> str:
+    """The text with what stands between the marks replaced."""
+    (before, _, rest), (first, last) = text.partition(MARKS[0]), MARKS
+    return f"{before}{first}\n{new}\n{last}{rest.partition(last)[2]}"
 
 
 def _cell(mean: float) -> str:
@@ -197,6 +228,7 @@ def main(arguments: list[str] | None = None) -> None:
         PAGE.write_text(
             f"# Continuous adaptation\n\n{__doc__.split(chr(10), 2)[2].strip()}\n\n{text}\n", encoding="utf-8"
         )
+        README.write_text(between_marks(README.read_text(encoding="utf-8"), summary(runs)), encoding="utf-8")
 
 
 if __name__ == "__main__":

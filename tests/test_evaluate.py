@@ -51,3 +51,20 @@ def test_choosing_runs_on_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert stored is not None
     assert len(stored["runs"][0]["scores"]) == 1
     assert stored["runs"][0]["accuracies"][0] > 0.9
+
+
+def test_the_summary_stands_between_its_marks_and_covers_kinds_of_streams() -> None:
+    found = {entrant: {"mean": 0.5} for entrant in evaluate.ENTRANTS}
+    runs = [
+        {"stream": "moons, 20 steps", "steps": 1, "found": found},
+        {"stream": "moons, 36°", "steps": 1, "found": {**found, "driftway": {"mean": 1.0}}},
+    ]
+    text = evaluate.summary(runs)
+    assert "| rotating moons (5 settings) | 75.0 | 50.0 |" in text
+    assert "digits" not in text
+    first, last = evaluate.MARKS
+    page = evaluate.between_marks(f"a\n{first}\nold\n{last}\nb\n", "new")
+    assert page == f"a\n{first}\nnew\n{last}\nb\n"
+    assert evaluate.between_marks(page, "new") == page
+    readme = evaluate.README.read_text(encoding="utf-8")
+    assert evaluate.between_marks(readme, "x").count(first) == readme.count(first) == 1
