@@ -101,12 +101,13 @@ SLOW = ("the paper's", "POT step by step")
 def tasks(seeds: int) -> list[tuple[str, Callable[[], Stream]]]:
     """The streams by name, those with a seed as often as asked for, and the real ones where they are found."""
     every: list[tuple[str, Callable[[], Stream]]] = []
-    for name, make in SEEDED.items():
-        every += [(name, lambda make=make, seed=seed: make(FIRST_SEED + seed)) for seed in range(seeds)]  # type: ignore[misc]
     folder = streams.find_data()
     if folder is not None:
         every += [(name, lambda name=name: streams.latency_stream(name, folder)) for name in streams.LATENCY]  # type: ignore[misc]
         every.append(("gas", lambda: streams.gas_sensor(folder)))
+    # Seed by seed, so that a run that is stopped has as many runs of one stream as of another.
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        every += [(name, lambda make=make, seed=seed: make(seed)) for name, make in SEEDED.items()]  # type: ignore[misc]
     return every
 
 
@@ -143,7 +144,10 @@ def table(runs: list[dict[str, Any]]) -> str:
     """Mean accuracy in per cent, by stream and entrant, as Markdown."""
     entrants = list(dict.fromkeys(entrant for run in runs for entrant in run["found"]))
     lines = ["| stream | runs | " + " | ".join(entrants) + " | warned |", "|---|---|" + "---|" * (len(entrants) + 1)]
-    names, rows = list(dict.fromkeys(run["stream"] for run in runs)), []
+    names, rows = (
+        [name for name in (*SEEDED, *streams.LATENCY, "gas") if any(run["stream"] == name for run in runs)],
+        [],
+    )
     for name in names:
         group = [run for run in runs if run["stream"] == name]
         means = [_mean(runs, name, entrant) for entrant in entrants]
