@@ -14,6 +14,7 @@ import driftway
 SOURCE = Path(driftway.__file__).parent
 # From mathematics to application; a module imports only from its own line or above.
 LAYERS = [
+    ["interchange"],
     ["validation"],
     ["costs"],
     ["matrices"],
@@ -34,7 +35,9 @@ LAYERS = [
     ["solvers"],
     ["loop", "choice"],
     ["solve"],
-    ["adaptation"],
+    ["deferred", "clouds"],
+    ["sensitivity"],
+    ["adaptation", "torch", "jax"],
     ["tables", "report", "plotting"],
     ["experiments"],
     ["__init__"],

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from driftway.blockwise import entropy_of
 from driftway.engine import Engine, Request, Sweep
+from driftway.interchange import kind_of
 from driftway.matrices import LogOf, Matrix
 from driftway.validation import Array, finite_array, real_array
 
@@ -204,8 +205,10 @@ class Plan:
         return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, None, values)
 
     def _like(self, operand: npt.ArrayLike, result: Double) -> Array:
-        """`result` in the plan's dtype, a vector if the operand was one."""
-        return (result[:, 0] if np.ndim(operand) == 1 else result).astype(self.dtype)
+        """`result` in the plan's dtype, a vector if the operand was one, and in the operand's library."""
+        array = (result[:, 0] if real_array("the operand", operand).ndim == 1 else result).astype(self.dtype)
+        kind = kind_of(operand)
+        return array if kind.library == "numpy" else kind.wrap(array)
 
 
 @dataclass(frozen=True, eq=False)

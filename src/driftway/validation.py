@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftway.interchange import on_host
+
 Array = npt.NDArray[np.floating[Any]]
 
 
@@ -28,7 +30,11 @@ def finite_array(name: str, value: object, ndim: int) -> Array:
 
 
 def real_array(name: str, value: object) -> Array:
-    """`value` as an array of real numbers of any shape, in float32 if it was, else in float64."""
+    """`value` as an array of real numbers of any shape, in float32 if it was, else in float64.
+
+    PyTorch tensors and JAX arrays are moved to the CPU and cut off from their graph.
+    """
+    value = on_host(value)
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must not be masked, but entries of it are; fill or drop them first")
     try:

@@ -35,6 +35,15 @@ def scale(term: Regularizer, factor: object) -> Regularizer:
     return MomentMultiple(term, number) if isinstance(term, MomentRegularizer) else Multiple(term, number)
 
 
+def leaves(term: Regularizer) -> list[tuple[float, Regularizer]]:
+    """The terms of a sum of multiples of sums …, each with its factor."""
+    if isinstance(term, Sum):
+        return [leaf for part in term.terms for leaf in leaves(part)]
+    if isinstance(term, Multiple):
+        return [(term.factor * factor, leaf) for factor, leaf in leaves(term.term)]
+    return [(1.0, term)]
+
+
 def _terms(term: Regularizer) -> Sequence[Regularizer]:
     return term.terms if isinstance(term, Sum) else [term]
 

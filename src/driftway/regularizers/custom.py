@@ -95,8 +95,12 @@ def _torch(function: Callable[[Any], Any]) -> tuple[Callable[[Double], Any], Cal
             return float(function(torch.tensor(gamma)))
 
     def gradient(gamma: Double) -> Any:
-        point = torch.tensor(gamma, requires_grad=True)
-        return torch.autograd.grad(function(point), point)[0].numpy()
+        with torch.enable_grad():  # a solve may run inside a function whose own graph is switched off
+            point = torch.tensor(gamma, requires_grad=True)
+            result = function(point)
+        if not result.requires_grad:  # J does not see the plan at all
+            return np.zeros_like(gamma)
+        return torch.autograd.grad(result, point)[0].numpy()
 
     return value, gradient
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from driftway.plan import Plan
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_masses, radius
 from driftway.validation import finite_array, one_of, real_number, weights
@@ -116,6 +117,18 @@ class Laplacian(MomentRegularizer):
     def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
         gradient = 2.0 * self._factor * self._inverse[:, None] * (self._laplacian @ self._map(right, left))
         return (gradient, left) if self.side == "source" else (right, gradient)
+
+    def partials(self, plan: Plan) -> dict[str, Double]:
+        source = self.side == "source"
+        moments = plan.sweep(right=self._basis).right if source else plan.sweep(left=self._basis).left
+        u = self._inverse[:, None] * moments - (0.0 if self.reference is None else self.reference)
+        pull = 2.0 * self._factor * (self._laplacian @ u)
+        pulled = self._inverse[:, None] * pull
+        partials = {
+            "points": plan.sweep(left=pulled).left if source else plan.sweep(right=pulled).right,
+            "a" if source else "b": -(self._inverse * (pulled * moments).sum(axis=1)),
+        }
+        return partials if self.reference is None else {**partials, "reference": -pull}
 
     def _map(self, right: Double, left: Double) -> Double:
         moments = right if self.side == "source" else left

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from driftway.plan import Plan
 from driftway.validation import real_array, real_number
 
 Double = npt.NDArray[np.float64]
@@ -48,6 +49,14 @@ class Regularizer(ABC):
     def on(self, a: Double, b: Double) -> Self:
         """The regulariser on the couplings of a and b; raises if its arrays do not fit them."""
         return self
+
+    def partials(self, plan: Plan) -> dict[str, Double]:
+        """∂J/∂θ at the plan for the arrays θ that J is made of, by name; "a" and "b" are the problem's masses.
+
+        It is what the derivative of the optimal value needs to know of J (see `driftway.sensitivity`). One whose
+        `on` does not depend on the masses, and that has no arrays worth differentiating, has none.
+        """
+        return {}
 
     def __add__(self, other: object) -> Regularizer:
         from driftway.regularizers.algebra import add

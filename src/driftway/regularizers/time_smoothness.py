@@ -7,6 +7,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from driftway.plan import Plan
 from driftway.regularizers.regularizer import MomentRegularizer, RowQuadratic
 from driftway.validation import one_of, points, real_number, weights
 
@@ -100,6 +101,18 @@ class TimeSmoothness(MomentRegularizer):
         """wᵢ ‖(γY)ᵢ/aᵢ − zᵢ‖² has centre aᵢzᵢ and curvature aᵢ²/2wᵢ."""
         curvature = np.divide(self.a**2, 2.0 * self._w, out=np.full_like(self.a, np.inf), where=self._w > 0)
         return RowQuadratic(self.a[:, None] * self._target, np.tile(curvature[:, None], self._basis.shape[1]))
+
+    def partials(self, plan: Plan) -> dict[str, Double]:
+        right = plan.sweep(right=self._basis).right
+        displacement = self._displacement(right)
+        pull = (2.0 * self._w * self._inverse)[:, None] * displacement
+        power = {"mean": np.ones_like(self.a), "sum": np.zeros_like(self.a), "coupling": 2.0 * self.a}
+        heavier = self.weight * power[self.normalization] * (displacement**2).sum(axis=1)
+        return {
+            "Y": plan.sweep(left=pull).left,
+            "previous": -2.0 * self._w[:, None] * displacement,
+            "a": np.where(self.a > 0, heavier - self._inverse * (pull * right).sum(axis=1), 0.0),
+        }
 
     def _displacement(self, right: Double) -> Double:
         """T(xᵢ) − zᵢ."""

@@ -13,6 +13,7 @@ from driftway.balancing import balance
 from driftway.costs import PointCloudCost
 from driftway.engine import Request
 from driftway.matrices import Factored
+from driftway.plan import Plan
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_fit, check_masses, radius
 from driftway.threads import Threads
@@ -134,36 +135,62 @@ class WassersteinTime(MomentRegularizer):
             inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
             mapped = inverse * right
             there = _transport(mapped, self.a, self.previous, self.previous_masses, self.blur, self._warm[0])
-            value, gradient, own_g = there.value, there.gradient, None
+            value, gradient, own_start = there.value, there.gradient, None
             if self.debias:
                 own = _transport(mapped, self.a, mapped, self.a, self.blur, self._warm[1])
                 value, gradient = value - 0.5 * own.value - self._constant, gradient - own.gradient
-                own_g = own.g
-            self._warm = (there.g, own_g)
-            self._last = (right.copy(), _Transport(value, inverse * gradient, there.g))
+                own_start = own.start
+            self._warm = (there.start, own_start)
+            self._last = (right.copy(), there._replace(value=value, gradient=inverse * gradient))
         return self._last[1]
+
+    def partials(self, plan: Plan) -> dict[str, Double]:
+        assert self.a is not None
+        a, c, Z, blur = self.a, self.previous_masses, self.previous, self.blur
+        right = plan.sweep(right=self.Y).right
+        pull = self._divergence(right).gradient
+        inverse = np.divide(1.0, a, out=np.zeros_like(a), where=a > 0)[:, None]
+        mapped = inverse * right
+        there, back = _transport(mapped, a, Z, c, blur), _transport(Z, c, mapped, a, blur)
+        # dW = ⟨f, da⟩ + ⟨g, dc⟩ − δ dm, where m is the mass of both, and c grows in proportion to m.
+        masses = there.f + np.dot(there.g, c) / a.sum() - blur
+        moved = back.gradient
+        if self.debias:
+            own, previous = _transport(mapped, a, mapped, a, blur), _transport(Z, c, Z, c, blur)
+            masses -= 0.5 * (own.f + own.g - blur) + 0.5 * (np.dot(previous.f + previous.g, c) / a.sum() - blur)
+            moved = moved - previous.gradient
+        masses = np.where(a > 0, masses - (pull * mapped).sum(axis=1), 0.0)
+        return {
+            "Y": self.weight * plan.sweep(left=pull).left,
+            "previous": self.weight * moved,
+            "a": self.weight * masses,
+        }
 
 
 class _Transport(NamedTuple):
+    """W_δ, its gradient in the positions X, its potentials in units of cost, and where the next one may start."""
+
     value: float
     gradient: Double
+    f: Double
     g: Double
+    start: Double
 
 
-def _transport(X: Double, a: Double, Z: Double, c: Double, blur: float, g: Double | None = None) -> _Transport:
+def _transport(X: Double, a: Double, Z: Double, c: Double, blur: float, start: Double | None = None) -> _Transport:
     """W_δ(X, Z) and its gradient 2 (diag(a) X − π Z) in the positions X, by the envelope theorem."""
     cost = PointCloudCost(X, Z, "sqeuclidean")
     log = Factored.of_cost(cost, np.empty((len(Z), 0)), np.empty((len(X), 0))) / -blur
     log_a, log_c = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (a, c))
     engine = Threads()
-    solved = balance(log, a, c, log_a, log_c if g is None else g, tol=1e-11, max_iter=10_000, engine=engine)
+    solved = balance(log, a, c, log_a, log_c if start is None else start, tol=1e-11, max_iter=10_000, engine=engine)
     if solved.error > 1e-6:
         warnings.warn(
             f"WassersteinTime's own transport problem ended with marginal error {solved.error:.1e}; increase blur",
             ConvergenceWarning,
             stacklevel=2,
         )
-    f, g = (np.where(mass > 0, potential, 0.0) for mass, potential in ((a, solved.f), (c, solved.g)))
-    value = blur * float(np.dot(f - log_a, a) + np.dot(g - log_c, c))
+    f, start = (np.where(mass > 0, potential, 0.0) for mass, potential in ((a, solved.f), (c, solved.g)))
+    f, g = blur * (f - log_a), blur * (start - log_c)
     images = engine.sweep(Request(log, solved.f, solved.g, right=Z)).right
-    return _Transport(value, 2.0 * (a[:, None] * X - images), g)
+    return _Transport(float(np.dot(f, a) + np.dot(g, c)), 2.0 * (a[:, None] * X - images), f, g, start)

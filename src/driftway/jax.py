@@ -1,0 +1,212 @@
+"""Transport in JAX: the optimal value as a training loss, and plans as JAX arrays.
+
+Everything is computed in float64 on the CPU, through a callback where JAX compiles or maps; arrays elsewhere are
+moved there, and what is returned has the dtype of the first array. `TimeSmoothness`, `Laplacian` and
+`WassersteinTime` of this module are those of `driftway`, differentiable in the positions they are given; any other
+regulariser of `driftway` is welcome too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError:
+    raise ImportError("driftway.jax needs JAX: pip install 'driftway[jax]'") from None
+
+from driftway.clouds import PointCloudCost
+from driftway.deferred import Deferred, Laplacian, TimeSmoothness, WassersteinTime
+from driftway.engine import Engine
+from driftway.iteration import Solver
+from driftway.regularizers.regularizer import Regularizer
+from driftway.sensitivity import OptimalValue, pull_back
+from driftway.solve import sinkhorn
+
+__all__ = [
+    "Laplacian",
+    "PointCloudCost",
+    "TimeSmoothness",
+    "WassersteinTime",
+    "entropic_plan",
+    "transport_loss",
+    "transport_plan",
+]
+
+
+def transport_loss(
+    cost: Any,
+    a: Any = None,
+    b: Any = None,
+    *,
+    epsilon: float,
+    regularizer: Deferred | Regularizer | None = None,
+    solver: Solver | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    engine: Engine | None = None,
+) -> jax.Array:
+    """The optimal value  min ⟨γ, C⟩ + ε H(γ) + J(γ),  differentiable in cost, positions and masses.
+
+    It works under `jax.grad`, `jax.jit` and `jax.vmap` (one problem after the other).
+
+    Parameters
+    ----------
+    cost : array (n, m) or PointCloudCost
+        C, or this module's `PointCloudCost(X, Y, metric)`, which is differentiated in X and Y.
+    a, b : array (n,), (m,), optional
+        Masses of equal total; uniform of total 1 by default. See the notes for their derivatives.
+    epsilon, regularizer : see `driftway.Problem`
+        The regularisers of this module are differentiated in their own positions as well. `Custom` with
+        `autodiff="jax"` cannot be used under `jit`, where JAX may not be called back from its own callback.
+    solver, tol, max_iter, engine : see `driftway.solve`
+        The gradient is as accurate as the plan, which is about the square root of `tol`.
+
+    Returns
+    -------
+    An array with one element. It can be differentiated once, in reverse mode.
+
+    Notes
+    -----
+    By the envelope theorem one solve gives value and gradient; nothing is unrolled. b is rescaled to the total of a,
+    so that the derivative in b is zero along b; that in a includes what a larger total mass does. Through a softmax,
+    the usual way to train masses, only differences of the potentials remain.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from driftway.jax import PointCloudCost, transport_loss
+    >>> Y = jnp.ones((4, 2))
+    >>> loss = lambda X: transport_loss(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1)
+    >>> jax.grad(loss)(jnp.zeros((3, 2))).sum(axis=0).round(4).tolist()
+    [-2.0, -2.0]
+
+    """
+    arrays, value = _problem(cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
+
+    def optimum(*values: Any) -> list[Any]:
+        return [value.solve(values).solution.value]
+
+    def with_gradients(*values: Any) -> list[Any]:
+        solved = value.solve(values)
+        return [solved.solution.value, *value.gradients(solved)]
+
+    scalar = jax.ShapeDtypeStruct((), arrays[0].dtype)
+
+    def primal(*values: Any) -> Any:
+        return _on_host(optimum, [scalar], *values)[0]
+
+    def forward(*values: Any) -> tuple[Any, Any]:
+        result, *gradients = _on_host(with_gradients, [scalar, *map(_shape, values)], *values)
+        return result, gradients
+
+    def backward(gradients: Any, upstream: Any) -> tuple[Any, ...]:
+        return tuple((upstream * gradient).astype(gradient.dtype) for gradient in gradients)
+
+    loss = jax.custom_vjp(primal)
+    loss.defvjp(forward, backward)
+    return loss(*arrays)
+
+
+def transport_plan(
+    cost: Any,
+    a: Any = None,
+    b: Any = None,
+    *,
+    epsilon: float,
+    regularizer: Deferred | Regularizer | None = None,
+    solver: Solver | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    engine: Engine | None = None,
+) -> jax.Array:
+    """The plan behind `transport_loss`, an n×m array that is not differentiated; see there."""
+    arrays, value = _problem(cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
+    shape = arrays[0].shape if value.metric is None else (len(arrays[0]), len(arrays[1]))
+
+    def plan(*values: Any) -> list[Any]:
+        return [value.solve(values).solution.plan.array()]
+
+    stopped = [jax.lax.stop_gradient(array) for array in arrays]
+    return _on_host(plan, [jax.ShapeDtypeStruct(shape, arrays[0].dtype)], *stopped)[0]
+
+
+def entropic_plan(cost: Any, a: Any = None, b: Any = None, *, epsilon: float, tol: float = 1e-9) -> jax.Array:
+    """The plan of  min ⟨γ, C⟩ + ε H(γ),  an n×m array that is differentiable in cost, a and b.
+
+    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
+    """
+    matrix = _floating(cost)
+    n, m = matrix.shape
+    masses = [
+        jnp.full(size, 1.0 / size, matrix.dtype) if mass is None else _floating(mass) for mass, size in ((a, n), (b, m))
+    ]
+
+    def solve(C: Any, a: Any, b: Any) -> list[Any]:
+        return [sinkhorn(*map(_double, (C, a, b)), epsilon=epsilon, tol=tol).plan.array()]
+
+    def pull(gamma: Any, slope: Any, b: Any) -> list[Any]:
+        return list(pull_back(_double(gamma), epsilon, _double(slope), _double(b)))
+
+    def primal(*values: Any) -> Any:
+        return _on_host(solve, [_shape(matrix)], *values)[0]
+
+    def forward(*values: Any) -> tuple[Any, Any]:
+        gamma = primal(*values)
+        return gamma, (gamma, values)
+
+    def backward(saved: Any, upstream: Any) -> tuple[Any, ...]:
+        gamma, values = saved
+        return tuple(_on_host(pull, list(map(_shape, values)), gamma, upstream, values[2]))
+
+    plan = jax.custom_vjp(primal)
+    plan.defvjp(forward, backward)
+    return plan(matrix, *masses)
+
+
+def _problem(
+    cost: Any, a: Any, b: Any, epsilon: float, regularizer: Deferred | Regularizer | None, *options: Any
+) -> tuple[list[Any], OptimalValue]:
+    """All arrays in order, and the function of them."""
+    metric = None
+    if isinstance(cost, PointCloudCost):
+        X, Y = _floating(cost.X), _floating(cost.Y)
+        if callable(cost.metric):
+            arrays = [cost.metric(X, Y)]
+        else:
+            arrays, metric = [X, Y], cost.metric
+    else:
+        arrays = [_floating(cost)]
+    deferred = Deferred.of(regularizer)
+    given = [mass for mass in (a, b) if mass is not None]
+    arrays += [_floating(array) for array in (*given, *deferred.arrays)]
+    return arrays, OptimalValue(metric, (a is not None, b is not None), deferred, epsilon, *options)
+
+
+def _on_host(function: Callable[..., list[Any]], shapes: list[Any], *values: Any) -> list[Any]:
+    """`function` of the values as NumPy arrays: called at once if they are numbers, else when they will be."""
+
+    def called(*arrays: Any) -> list[Any]:
+        results = function(*map(np.asarray, arrays))
+        return [np.asarray(result, dtype=shape.dtype) for result, shape in zip(results, shapes, strict=True)]
+
+    if any(isinstance(value, jax.core.Tracer) for value in values):
+        return list(jax.pure_callback(called, shapes, *values, vmap_method="sequential"))
+    return [jnp.asarray(result) for result in called(*values)]
+
+
+def _floating(value: Any) -> Any:
+    array = jnp.asarray(value)
+    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
+
+
+def _shape(array: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _double(value: Any) -> Any:
+    return np.asarray(value, dtype=np.float64)
