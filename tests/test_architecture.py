@@ -37,7 +37,7 @@ LAYERS = [
     ["solve"],
     ["deferred", "clouds"],
     ["sensitivity"],
-    ["adaptation", "torch", "jax"],
+    ["adaptation", "torch", "jax", "pot"],
     ["tables", "report", "plotting"],
     ["experiments"],
     ["__init__"],

@@ -25,6 +25,7 @@ from driftway.engine import Engine
 from driftway.iteration import Solver
 from driftway.regularizers.regularizer import Regularizer
 from driftway.sensitivity import OptimalValue, pull_back
+from driftway.solution import Solution
 from driftway.solve import sinkhorn
 
 __all__ = [
@@ -135,10 +136,20 @@ def transport_plan(
     return _on_host(plan, [jax.ShapeDtypeStruct(shape, arrays[0].dtype)], *stopped)[0]
 
 
-def entropic_plan(cost: Any, a: Any = None, b: Any = None, *, epsilon: float, tol: float = 1e-9) -> jax.Array:
+def entropic_plan(
+    cost: Any,
+    a: Any = None,
+    b: Any = None,
+    *,
+    epsilon: float,
+    tol: float = 1e-9,
+    max_iter: int = 100_000,
+    init: Solution | None = None,
+) -> jax.Array:
     """The plan of  min ⟨γ, C⟩ + ε H(γ),  an n×m array that is differentiable in cost, a and b.
 
-    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
+    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size. A
+    `Solution` of this or a similar problem may be given to start from.
     """
     matrix = _floating(cost)
     n, m = matrix.shape
@@ -147,7 +158,7 @@ def entropic_plan(cost: Any, a: Any = None, b: Any = None, *, epsilon: float, to
     ]
 
     def solve(C: Any, a: Any, b: Any) -> list[Any]:
-        return [sinkhorn(*map(_double, (C, a, b)), epsilon=epsilon, tol=tol).plan.array()]
+        return [sinkhorn(*map(_double, (C, a, b)), epsilon=epsilon, tol=tol, max_iter=max_iter, init=init).plan.array()]
 
     def pull(gamma: Any, slope: Any, b: Any) -> list[Any]:
         return list(pull_back(_double(gamma), epsilon, _double(slope), _double(b)))

@@ -23,6 +23,7 @@ from driftway.interchange import on_host
 from driftway.iteration import Solver
 from driftway.regularizers.regularizer import Regularizer
 from driftway.sensitivity import OptimalValue, pull_back
+from driftway.solution import Solution
 from driftway.solve import sinkhorn
 
 __all__ = [
@@ -103,14 +104,25 @@ def transport_plan(
     return _like(arrays[0], value.solve([on_host(array) for array in arrays]).solution.plan.array())
 
 
-def entropic_plan(cost: Any, a: Any = None, b: Any = None, *, epsilon: float, tol: float = 1e-9) -> torch.Tensor:
+def entropic_plan(
+    cost: Any,
+    a: Any = None,
+    b: Any = None,
+    *,
+    epsilon: float,
+    tol: float = 1e-9,
+    max_iter: int = 100_000,
+    init: Solution | None = None,
+) -> torch.Tensor:
     """The plan of  min ⟨γ, C⟩ + ε H(γ),  an n×m tensor that is differentiable in cost, a and b.
 
-    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
+    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size. A
+    `Solution` of this or a similar problem may be given to start from.
     """
     matrix = _tensor(cost)
     given = [None if mass is None else _tensor(mass, matrix) for mass in (a, b)]
-    return _EntropicPlan.apply(epsilon, tol, matrix, *given)
+    options = {"epsilon": epsilon, "tol": tol, "max_iter": max_iter, "init": init}
+    return _EntropicPlan.apply(options, matrix, *given)
 
 
 class _Value(torch.autograd.Function):
@@ -138,10 +150,10 @@ class _EntropicPlan(torch.autograd.Function):
     """The entropic plan of a cost matrix and masses."""
 
     @staticmethod
-    def forward(ctx: Any, epsilon: float, tol: float, cost: torch.Tensor, a: Any, b: Any) -> torch.Tensor:
+    def forward(ctx: Any, options: dict[str, Any], cost: torch.Tensor, a: Any, b: Any) -> torch.Tensor:
         matrix, rows, columns = (_double(array) for array in (cost, a, b))
-        ctx.gamma = sinkhorn(matrix, rows, columns, epsilon=epsilon, tol=tol).plan.array()
-        ctx.epsilon, ctx.arrays = epsilon, (cost, a, b)
+        ctx.gamma = sinkhorn(matrix, rows, columns, **options).plan.array()
+        ctx.epsilon, ctx.arrays = options["epsilon"], (cost, a, b)
         return _like(cost, ctx.gamma)
 
     @staticmethod
@@ -155,7 +167,7 @@ class _EntropicPlan(torch.autograd.Function):
             None,
             *(
                 _like(array, gradient) if want else None
-                for array, gradient, want in zip(ctx.arrays, gradients, ctx.needs_input_grad[2:], strict=True)
+                for array, gradient, want in zip(ctx.arrays, gradients, ctx.needs_input_grad[1:], strict=True)
             ),
         )
 
