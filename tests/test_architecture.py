@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import pickle
+import sys
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import driftway
 
@@ -83,7 +86,6 @@ def test_types_ship() -> None:
 
 def test_importing_loads_no_optional_dependency() -> None:
     import subprocess
-    import sys
 
     code = (
         "import sys, driftway, driftway.cli, driftway.report, driftway.tables; "
@@ -93,6 +95,14 @@ def test_importing_loads_no_optional_dependency() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_a_bridge_whose_library_is_missing_names_its_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"driftway.{name}", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install 'driftway\[{name}\]'"):
+        import_module(f"driftway.{name}")
 
 
 def test_problems_and_solutions_pickle() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_arrays_go_into_a_problem_and_meet_its_plan() -> None:
 
 
 def test_an_array_that_is_being_traced_is_sent_to_the_bridge() -> None:
-    with pytest.raises(TypeError, match=r"use driftway\.jax"):
+    with pytest.raises(TypeError, match=r"driftway\.jax"):
         jax.jit(lambda C: Problem(C, epsilon=0.1).mass)(jnp.ones((2, 2)))
 
 
@@ -144,3 +145,8 @@ def test_training_moves_points_to_the_target_and_keeps_them_near_where_they_were
     assert (np.diff(values) <= 1e-7).all()
     assert values[-1] < 0.1 * values[0]
     assert norms[-1] < 1e-3 * norms[0]
+
+
+def test_the_example_trains() -> None:
+    values = runpy.run_path("examples/jax_training.py")["main"](15)
+    assert values[-1] < 0.2 * values[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import losses  # noqa: E402
 
+import driftway  # noqa: E402
 from driftway import Custom, Problem, solve  # noqa: E402
 from driftway.torch import (  # noqa: E402
     PointCloudCost,
@@ -88,11 +91,20 @@ def test_an_autodiff_regulariser_without_a_gradient_has_slope_zero() -> None:
 
 
 def test_tensors_go_into_a_problem_and_meet_its_plan() -> None:
-    """Whether they require a gradient or not."""
-    C, a, b = variables(np.random.default_rng(5).random((4, 3)), np.full(4, 0.25), np.full(3, 1 / 3))
+    C, a, b = map(torch.tensor, (np.random.default_rng(5).random((4, 3)), np.full(4, 0.25), np.full(3, 1 / 3)))
     plan = solve(Problem(C, a, b, epsilon=0.2)).plan
-    assert isinstance(plan @ C.detach().T, torch.Tensor)
+    product = plan @ C.T
+    assert isinstance(product, torch.Tensor)
+    np.testing.assert_allclose(product, plan.dense() @ C.numpy().T, rtol=1e-12)
     np.testing.assert_allclose(transport_plan(C, a, b, epsilon=0.2), plan.dense(), atol=1e-6)
+
+
+def test_a_gradient_does_not_get_lost_silently() -> None:
+    """The regularisers of driftway itself hold numbers: those of driftway.torch are what a loss is made of."""
+    (Y,) = variables(losses.Y)
+    for lose in (lambda: driftway.TimeSmoothness(Y, losses.Z), lambda: Problem(Y, epsilon=0.1)):
+        with pytest.raises(TypeError, match="is being differentiated or traced, which would end here: detach it"):
+            lose()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -143,3 +155,8 @@ def test_training_moves_points_to_the_target_and_keeps_them_near_where_they_were
     assert (np.diff(values) <= 1e-7).all()
     assert values[-1] < 0.1 * values[0]
     assert norms[-1] < 1e-3 * norms[0]
+
+
+def test_the_example_trains() -> None:
+    values = runpy.run_path("examples/torch_training.py")["main"](25)
+    assert values[-1] < 0.2 * values[0]

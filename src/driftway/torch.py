@@ -164,7 +164,6 @@ class _EntropicPlan(torch.autograd.Function):
         gradients = pull_back(ctx.gamma, ctx.epsilon, _double(upstream), columns)
         return (
             None,
-            None,
             *(
                 _like(array, gradient) if want else None
                 for array, gradient, want in zip(ctx.arrays, gradients, ctx.needs_input_grad[1:], strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.interchange import on_host
+from driftway.interchange import is_differentiated, on_host
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -32,8 +32,13 @@ def finite_array(name: str, value: object, ndim: int) -> Array:
 def real_array(name: str, value: object) -> Array:
     """`value` as an array of real numbers of any shape, in float32 if it was, else in float64.
 
-    PyTorch tensors and JAX arrays are moved to the CPU and cut off from their graph.
+    PyTorch tensors and JAX arrays are moved to the CPU, unless they are being differentiated: that would end here.
     """
+    if is_differentiated(value):
+        raise TypeError(
+            f"{name} is being differentiated or traced, which would end here: detach it, or use driftway.torch or "
+            f"driftway.jax"
+        )
     value = on_host(value)
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must not be masked, but entries of it are; fill or drop them first")

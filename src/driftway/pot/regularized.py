@@ -219,10 +219,10 @@ def _entropic(
     plan = kind.wrap(solution.plan.round().array())
     if not log:
         return plan
-    # POT's entropy is Σ γ log γ, ours Σ γ (log γ − 1).
-    losses = (solution.trace.objective + problem.epsilon * problem.mass).tolist()
+    losses = [*solution.trace.objective[:-1], solution.value]  # the last one of the plan that is returned
     return plan, {
-        "loss": losses,
+        # POT's entropy is Σ γ log γ, ours Σ γ (log γ − 1).
+        "loss": [float(loss) + problem.epsilon * problem.mass for loss in losses],
         "err": solution.trace.marginal_error.tolist(),
         "niter": int(solution.trace.inner.sum()),
         **scalings([solution], problem.epsilon, kind, several=False),
