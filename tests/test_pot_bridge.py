@@ -138,6 +138,11 @@ def test_infinite_costs_forbid() -> None:
     assert_coupling(G, np.full(4, 0.25), np.full(4, 0.25), 1e-8)
     assert (G[np.isinf(C)] == 0).all()
     assert np.isfinite(sinkhorn2([], [], C, 0.1))
+    C[0] = np.inf  # now no coupling avoids them: the first row has to go somewhere, and only that row does
+    G = sinkhorn([], [], C, 0.1)
+    assert_coupling(G, np.full(4, 0.25), np.full(4, 0.25), 1e-8)
+    assert G[1:][np.isinf(C[1:])].max() < 1e-8
+    assert np.isinf(sinkhorn2([], [], C, 0.1))
 
 
 def test_small_strengths_do_not_break_it_as_they_break_pots_default() -> None:
@@ -299,6 +304,22 @@ def test_the_cost_of_the_plan_is_differentiable() -> None:
     assert torch.autograd.gradcheck(loss, inputs, eps=1e-6, atol=1e-5, fast_mode=True)
     with pytest.raises(TypeError, match="detach its inputs, or use transport_loss"):
         gcg(*inputs, 0.5, 0.5, half_square, itself)
+
+
+def test_the_cost_of_the_plan_is_differentiable_where_jax_traces() -> None:
+    jax = pytest.importorskip("jax")
+    check_grads = pytest.importorskip("jax.test_util").check_grads
+    with jax.enable_x64(True):
+        C = jax.numpy.asarray(COST[:5, :4])
+
+        @jax.jit
+        def loss(M):
+            return sinkhorn2([], [], M, 0.5, stopThr=1e-13)
+
+        assert float(loss(C)) == pytest.approx(float(sinkhorn2([], [], COST[:5, :4], 0.5)), rel=1e-8)
+        check_grads(loss, (C,), order=1, modes=["rev"], eps=1e-6, atol=1e-6, rtol=1e-4)
+        with pytest.raises(TypeError, match="allow neither log"):
+            jax.jit(lambda M: sinkhorn([], [], M, 0.5, log=True))(C)
 
 
 # Domain adaptation

@@ -62,8 +62,8 @@ def transport_loss(
     a, b : array (n,), (m,), optional
         Masses of equal total; uniform of total 1 by default. See the notes for their derivatives.
     epsilon, regularizer : see `driftway.Problem`
-        The regularisers of this module are differentiated in their own positions as well. `Custom` with
-        `autodiff="jax"` cannot be used under `jit`, where JAX may not be called back from its own callback.
+        The regularisers of this module are differentiated in their own positions as well. Under `jit`, where JAX
+        advises against calling it from its own callbacks, `Custom` is better given its gradient than `autodiff`.
     solver, tol, max_iter, engine : see `driftway.solve`
         The gradient is as accurate as the plan, which is about the square root of `tol`.
 
