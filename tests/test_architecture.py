@@ -41,7 +41,7 @@ LAYERS = [
     ["deferred", "clouds"],
     ["sensitivity"],
     ["adaptation", "torch", "jax", "pot"],
-    ["tables", "report", "plotting"],
+    ["skada", "river", "tables", "report", "plotting"],
     ["experiments"],
     ["__init__"],
     ["cli"],
@@ -89,7 +89,7 @@ def test_importing_loads_no_optional_dependency() -> None:
 
     code = (
         "import sys, driftway, driftway.cli, driftway.report, driftway.tables; "
-        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly'); "
+        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river'); "
         "print([m for m in optional if m in sys.modules])"
     )
     assert (

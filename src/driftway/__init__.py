@@ -6,6 +6,8 @@ from driftway.adaptation import (
     CircularScore,
     ContinuousTransportClassifier,
     ContinuousTransportRegressor,
+    DomainTransportClassifier,
+    DomainTransportRegressor,
     adapt_stream,
 )
 from driftway.costs import PointCloudCost
@@ -35,6 +37,8 @@ __all__ = [
     "ContinuousTransportClassifier",
     "ContinuousTransportRegressor",
     "Custom",
+    "DomainTransportClassifier",
+    "DomainTransportRegressor",
     "DualAscent",
     "DualNewton",
     "ForwardBackward",

@@ -1,5 +1,6 @@
 """Continuous domain adaptation."""
 
+from driftway.adaptation.domains import DomainTransportClassifier, DomainTransportRegressor
 from driftway.adaptation.estimator import (
     AdaptationWarning,
     ContinuousTransportClassifier,
@@ -14,5 +15,7 @@ __all__ = [
     "CircularScore",
     "ContinuousTransportClassifier",
     "ContinuousTransportRegressor",
+    "DomainTransportClassifier",
+    "DomainTransportRegressor",
     "adapt_stream",
 ]

@@ -191,11 +191,14 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: Any) -> Double:
         """Carries further points of the source's distribution to the present."""
         check_is_fitted(self)
-        points, carried = self._scaled(X), self._carried
-        first = self._scaling(self._source)
-        if len(first) != len(carried.source) or not np.array_equal(first, carried.source):
-            raise ValueError('transform needs the source\'s own points, which source="renewed" gives up')
+        points, carried, first = self._scaled(X), self._carried, self._first("transform")
         return self._scaling.inverse(carry_points(points, first, carried.images, carried.weights))
+
+    def inverse_transform(self, X: Any) -> Double:
+        """Carries points of the present back to where the source began."""
+        check_is_fitted(self)
+        points, carried, first = self._scaled(X), self._carried, self._first("inverse_transform")
+        return self._scaling.inverse(carry_points(points, carried.images, first, carried.weights))
 
     @property
     def images_(self) -> Double:
@@ -345,6 +348,13 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _scaled(self, X: Any) -> Double:
         return self._scaling(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+    def _first(self, method: str) -> Double:
+        """Where the carried points began."""
+        first = self._scaling(self._source)
+        if len(first) != len(self._carried.source) or not np.array_equal(first, self._carried.source):
+            raise ValueError(f'{method} needs the source\'s own points, which source="renewed" gives up')
+        return first
 
     def _trained(self, sample: Sample) -> Any:
         estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)

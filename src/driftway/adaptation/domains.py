@@ -1,0 +1,233 @@
+"""Source and batches in one array: `sample_domain` says which row belongs to which.
+
+Labels follow the convention of domain adaptation libraries: a source has a label ≥ 0, a target a negative one. The
+targets are a sequence of batches in the order of the magnitudes of their labels: −1, then −2, and so on.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from driftway.adaptation.estimator import (
+    ContinuousTransport,
+    ContinuousTransportClassifier,
+    ContinuousTransportRegressor,
+)
+
+Labels = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+
+
+def domain_labels(sample_domain: Any, rows: int) -> Labels:
+    """One whole number per row; a single one is that of all rows."""
+    found = np.asarray(sample_domain)
+    if found.ndim == 0:
+        found = np.full(rows, found)
+    if found.shape != (rows,):
+        raise ValueError(f"sample_domain must have one label for each of {rows} rows, got shape {found.shape}")
+    if found.dtype.kind not in "iuf" or not np.array_equal(found, np.round(found)):
+        raise ValueError(f"sample_domain must hold whole numbers, got dtype {found.dtype}")
+    return found.astype(np.int64)
+
+
+def in_order(labels: Labels) -> dict[int, Rows]:
+    """The rows of every target domain, in the order of the magnitudes of the labels."""
+    return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels[labels < 0])[::-1]}
+
+
+def adapt_domains(transport: ContinuousTransport, X: Any, labels: Labels) -> dict[int, ContinuousTransport]:
+    """Adapts a fitted transport to the targets one after another; by label, what it was after each."""
+    after = {}
+    for label, rows in in_order(labels).items():
+        transport.partial_fit(_safe_indexing(X, rows))
+        after[label] = copy(transport)  # a step replaces what it changes, so that a shallow copy stays as it is
+    return after
+
+
+class DomainTransport(MetaEstimatorMixin, BaseEstimator):
+    """What `DomainTransportClassifier` and `DomainTransportRegressor` share."""
+
+    __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012 - scikit-learn reads it so
+    __metadata_request__predict = {"sample_domain": True}  # noqa: RUF012
+    __metadata_request__score = {"sample_domain": True}  # noqa: RUF012
+
+    def __init__(self, transport: Any = None) -> None:
+        self.transport = transport
+
+    def fit(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> Self:
+        """Fits the source and adapts to the targets, one after another.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Source and targets.
+        y : array of shape (n,)
+            Of targets it is not looked at: any value will do, −1 and NaN as well.
+        sample_domain : array of shape (n,), or a number, optional
+            ≥ 0 for the source, < 0 for targets; without it everything is source.
+        sample_weight : array of shape (n,), optional
+
+        """
+        transport = self._default() if self.transport is None else clone(self.transport)
+        if not isinstance(transport, self._kind):
+            raise TypeError(f"transport must be a {self._kind.__name__}, got {type(transport).__name__}")
+        if sample_domain is None:
+            self.source_ = transport.fit(X, y, sample_weight=sample_weight)
+            self.transports_: dict[int, ContinuousTransport] = {}
+            return self
+        check_consistent_length(X, y, sample_weight)
+        labels = domain_labels(sample_domain, _num_samples(X))
+        source = np.flatnonzero(labels >= 0)
+        if source.size == 0:
+            raise ValueError("sample_domain must have a source, with labels ≥ 0, got only targets")
+        weights = None if sample_weight is None else _safe_indexing(sample_weight, source)
+        transport.fit(_safe_indexing(X, source), _source_targets(y, source), sample_weight=weights)
+        self.source_ = copy(transport)
+        self.transports_ = adapt_domains(transport, X, labels)
+        return self
+
+    def predict(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[Any]:
+        """The targets of rows, each by the estimator of its domain; without domains, by that of the last one."""
+        return self._by_domain("predict", X, sample_domain)
+
+    @property
+    def transport_(self) -> ContinuousTransport:
+        """The transport of the present: that of the last domain, or of the source if there is none."""
+        check_is_fitted(self)
+        return list(self.transports_.values())[-1] if self.transports_ else self.source_
+
+    @property
+    def domains_(self) -> list[int]:
+        """The labels of the targets, in the order in which they were adapted to."""
+        check_is_fitted(self)
+        return list(self.transports_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Features seen by `fit`."""
+        return self._of_source("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Their names, if they had any."""
+        return self._of_source("feature_names_in_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "source_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._default()).input_tags
+        return tags
+
+    # What the two estimators do differently.
+
+    _kind: type[ContinuousTransport]
+
+    def _default(self) -> ContinuousTransport:
+        return self._kind()
+
+    # Details.
+
+    def _of_source(self, name: str) -> Any:
+        if not hasattr(self, "source_"):
+            raise AttributeError(f"{name} exists after fit")
+        return getattr(self.source_, name)
+
+    def _by_domain(self, method: str, X: Any, sample_domain: Any) -> npt.NDArray[Any]:
+        check_is_fitted(self)
+        if sample_domain is None:
+            return getattr(self.transport_, method)(X)
+        labels = domain_labels(sample_domain, _num_samples(X))
+        labels[labels >= 0] = 0
+        unknown = sorted(set(labels.tolist()) - {0, *self.transports_}, reverse=True)
+        if unknown:
+            raise ValueError(f"sample_domain has targets {unknown} that were not in fit, which had {self.domains_}")
+        parts = {label: np.flatnonzero(labels == label) for label in np.unique(labels).tolist()}
+        found = {
+            label: getattr(self.transports_.get(label, self.source_), method)(_safe_indexing(X, rows))
+            for label, rows in parts.items()
+        }
+        first = next(iter(found.values()))
+        merged = np.empty((len(labels), *first.shape[1:]), dtype=first.dtype)
+        for label, rows in parts.items():
+            merged[rows] = found[label]
+        return merged
+
+
+def _source_targets(y: Any, source: Rows) -> Any:
+    """The targets of the source; objects, as a missing label made them, are numbers or strings again."""
+    found = _safe_indexing(y, source)
+    return np.array(found.tolist()) if getattr(found, "dtype", None) == np.dtype(object) else found
+
+
+class DomainTransportClassifier(ClassifierMixin, DomainTransport):
+    """A classifier for a labelled source and a sequence of unlabelled targets in one array.
+
+    It is `ContinuousTransportClassifier` in the form that pipelines, searches and domain adaptation libraries pass
+    around: one `fit(X, y, sample_domain=…)`, which requests `sample_domain` from scikit-learn's metadata routing.
+
+    Parameters
+    ----------
+    transport : ContinuousTransportClassifier, optional
+        With its parameters; the default one if not given.
+
+    Attributes
+    ----------
+    classes_ : the class labels
+    source_ : the transport before any target
+    transports_ : by label of a target, the transport as it was after adapting to it
+    transport_ : the transport of the present
+    domains_ : labels of the targets in order
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import DomainTransportClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.tile([0, 1], 150)
+    >>> domain = np.repeat([1, -1, -2, -3, -4], 60)                      # a source and four targets
+    >>> time = np.where(domain < 0, -domain, 0)
+    >>> X = rng.normal(size=(300, 2)) + np.outer(y, [5, 0]) + np.outer(time, [2, 1])    # which drift away
+    >>> masked = np.where(domain < 0, -1, y)                             # targets have no labels
+    >>> model = DomainTransportClassifier().fit(X, masked, sample_domain=domain)
+    >>> bool(model.score(X, y, sample_domain=domain) > 0.95)
+    True
+
+    """
+
+    __metadata_request__predict_proba = {"sample_domain": True}  # noqa: RUF012
+
+    _kind = ContinuousTransportClassifier
+
+    def predict_proba(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[np.float64]:
+        """The probabilities of the classes, for each row by the estimator of its domain."""
+        return self._by_domain("predict_proba", X, sample_domain)
+
+    def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy of the predictions, each by the estimator of its domain."""
+        return float(accuracy_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The class labels of the source."""
+        return self._of_source("classes_")
+
+
+class DomainTransportRegressor(RegressorMixin, DomainTransport):
+    """The same for a regression, by `ContinuousTransportRegressor`."""
+
+    _kind = ContinuousTransportRegressor
+
+    def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
+        """R² of the predictions, each by the estimator of its domain."""
+        return float(r2_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))

@@ -1,0 +1,179 @@
+"""Continuous adaptation in skada's pipelines; needs the extra `driftway[skada]`.
+
+Several target domains are a sequence: they are adapted to in the order of the magnitudes of their labels. Importing
+this module imports skada, which switches scikit-learn's metadata routing on.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from driftway.adaptation import ContinuousTransportClassifier, ContinuousTransportRegressor
+from driftway.adaptation.domains import Labels, adapt_domains, domain_labels, in_order
+from driftway.adaptation.estimator import ContinuousTransport as Transport
+
+try:
+    from skada import make_da_pipeline
+    from skada.base import BaseTestTimeAdapter
+    from skada.utils import check_X_domain, check_X_y_domain
+except ImportError as error:
+    raise ImportError("driftway.skada needs skada: pip install 'driftway[skada]'") from error
+
+__all__ = ["ContinuousTransport", "ContinuousTransportAdapter"]
+
+Double = npt.NDArray[np.float64]
+
+
+class ContinuousTransportAdapter(BaseTestTimeAdapter):
+    """Carries every target domain back to where the source is, along the drift from domain to domain.
+
+    The source stays where it is, so that the estimator behind the adapter is trained once and remains valid: a domain
+    that appears after `fit` is adapted to by `fit_new_domain`, without labels and without training again.
+
+    Parameters
+    ----------
+    transport : ContinuousTransportClassifier or ContinuousTransportRegressor, optional
+        With its parameters. By default a classifier if the labels are classes, else a regressor.
+    auto_fit_new_domain : bool
+        Whether `transform` adapts to domains it has not seen yet, instead of raising.
+
+    Attributes
+    ----------
+    transport_ : the transport of the present, with its `history_`
+    transports_ : by label of a target domain, the transport as it was after adapting to it
+    n_features_in_ : features seen by `fit`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skada import make_da_pipeline
+    >>> from driftway.skada import ContinuousTransportAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.tile([0, 1], 150)
+    >>> domain = np.repeat([1, -2, -3, -4, -5], 60)
+    >>> time = np.where(domain < 0, -domain - 1, 0)
+    >>> X = rng.normal(size=(300, 2)) + np.outer(y, [5, 0]) + np.outer(time, [2, 1])
+    >>> pipeline = make_da_pipeline(ContinuousTransportAdapter(), LogisticRegression())
+    >>> masked = np.where(domain < 0, -1, y)
+    >>> pipeline = pipeline.fit(X, masked, sample_domain=domain)
+    >>> target = domain < 0
+    >>> bool(pipeline.score(X[target], y[target], sample_domain=domain[target]) > 0.95)
+    True
+
+    """
+
+    def __init__(self, transport: Any = None, auto_fit_new_domain: bool = False) -> None:
+        super().__init__(auto_fit_new_domain=auto_fit_new_domain)
+        self.transport = transport
+
+    def fit(self, X: Any, y: Any = None, *, sample_domain: Any = None, **params: Any) -> Self:
+        """Fits the source and adapts to the target domains, in the order of the magnitudes of their labels.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,), optional
+            Labels of the source; those of targets are not looked at. Without labels classes are not told apart.
+        sample_domain : array of shape (n,)
+            ≥ 0 for sources, which are one source together, < 0 for targets. Without it, rows whose label is masked
+            (−1, or NaN for a regression) are the target, as everywhere in skada.
+
+        """
+        if y is None:
+            X, sample_domain = check_X_domain(X, sample_domain, allow_auto_sample_domain=False)
+        else:
+            X, y, sample_domain = check_X_y_domain(X, y, sample_domain)
+        labels = domain_labels(sample_domain, len(X))
+        source = labels >= 0
+        if not source.any():
+            raise ValueError("sample_domain must have a source, with labels ≥ 0, got only targets")
+        known = np.zeros(int(source.sum())) if y is None else y[source]
+        transport = _default(known, y is not None) if self.transport is None else clone(self.transport)
+        transport.fit(X[source], known)
+        self.n_features_in_ = X.shape[1]
+        self.transport_, self.transports_ = transport, adapt_domains(transport, X, labels)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, sample_domain: Any = None, **params: Any) -> Double:
+        """Fits, and returns the source as it is and the targets carried back to it."""
+        if sample_domain is None and y is not None:
+            X, y, sample_domain = check_X_y_domain(X, y, None)
+        return self.fit(X, y, sample_domain=sample_domain).transform(X, sample_domain=sample_domain, allow_source=True)
+
+    def transform(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, allow_source: bool = False, **params: Any
+    ) -> Double:
+        """Carries target rows back to where the source is, each by its domain.
+
+        Without `sample_domain` all rows belong to the last domain that was adapted to: the present.
+        """
+        check_is_fitted(self)
+        if sample_domain is None and self.transports_:
+            sample_domain = next(reversed(self.transports_))
+        X, sample_domain = check_X_domain(X, sample_domain, allow_source=allow_source)
+        labels = domain_labels(sample_domain, len(X))
+        self._see_to_new(X, labels)
+        carried = X.astype(np.float64)
+        for label, rows in in_order(labels).items():
+            transport = self.transports_[label]
+            if transport.n_steps_ and transport.history_[-1].answer == "adapted":  # else nothing has moved
+                carried[rows] = transport.inverse_transform(X[rows])
+        return carried
+
+    def fit_new_domain(self, X: Any, y: Any = None, *, sample_domain: Any = None, **params: Any) -> Self:
+        """Adapts to further target domains; more rows of a domain that is known are one more step.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : not looked at
+        sample_domain : array of shape (n,), or a number; −1 if not given
+
+        """
+        check_is_fitted(self)
+        X, sample_domain = check_X_domain(X, sample_domain, allow_source=False)
+        transport = copy(self.transport_)  # so that a bad domain in the middle leaves everything as it was
+        after = adapt_domains(transport, X, domain_labels(sample_domain, len(X)))
+        self.transport_, self.transports_ = transport, self.transports_ | after
+        return self
+
+    def _see_to_new(self, X: Double, labels: Labels) -> None:
+        new = [label for label in in_order(labels) if label not in self.transports_]
+        if not new:
+            return
+        if not self.auto_fit_new_domain:
+            raise ValueError(
+                f"sample_domain has target domains {new}, which were not adapted to (known: {list(self.transports_)}); "
+                "call fit_new_domain first, or set auto_fit_new_domain=True"
+            )
+        rows = np.isin(labels, new)
+        self.fit_new_domain(X[rows], sample_domain=labels[rows])
+
+
+def _default(known: npt.NDArray[Any], labelled: bool) -> Transport:
+    classes = labelled and np.array_equal(known, np.round(known))
+    return ContinuousTransportClassifier() if classes else ContinuousTransportRegressor()
+
+
+def ContinuousTransport(  # noqa: N802 - skada names its pipelines so
+    base_estimator: Any = None, transport: Any = None, auto_fit_new_domain: bool = False
+) -> Any:
+    """A skada pipeline of `ContinuousTransportAdapter` and an estimator.
+
+    Parameters
+    ----------
+    base_estimator : scikit-learn estimator, optional
+        Trained on the source; 1-nearest-neighbour by default, as in the paper.
+    transport, auto_fit_new_domain : see `ContinuousTransportAdapter`
+
+    """
+    adapter = ContinuousTransportAdapter(transport, auto_fit_new_domain=auto_fit_new_domain)
+    return make_da_pipeline(adapter, KNeighborsClassifier(1) if base_estimator is None else base_estimator)
