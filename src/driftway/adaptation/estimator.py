@@ -65,6 +65,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     n_features_in_, feature_names_in_ : as in scikit-learn
     estimator_ : the estimator of the present
     images_ : where the source points are now (n×d)
+    image_targets_ : their targets (n)
     history_ : a `History`, one record per step
     n_steps_ : steps made
     n_seen_ : batches seen, with those that were skipped
@@ -205,6 +206,12 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """Where the carried points are now, in the units of the data."""
         check_is_fitted(self)
         return self._scaling.inverse(self._carried.images)
+
+    @property
+    def image_targets_(self) -> npt.NDArray[Any]:
+        """The targets of the carried points."""
+        check_is_fitted(self)
+        return self._decode(self._carried.targets)
 
     @property
     def n_steps_(self) -> int:

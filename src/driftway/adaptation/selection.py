@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from driftway.adaptation.estimator import ContinuousTransport
 
@@ -52,8 +53,16 @@ class CircularScore:
             raise ValueError("batches must hold at least one batch, got none")
         self.batches = batches
 
-    def __call__(self, estimator: ContinuousTransport, X: Any, y: Any) -> float:
-        """The score of the way there and back on the labelled source."""
+    def __call__(self, estimator: ContinuousTransport | Pipeline, X: Any, y: Any) -> float:
+        """The score of the way there and back on the labelled source.
+
+        The last step of a pipeline adapts; the steps before it are fitted on the source.
+        """
+        if isinstance(estimator, Pipeline):
+            before = clone(estimator[:-1]).fit(X, y)
+            return CircularScore([before.transform(batch) for batch in self.batches])(
+                estimator[-1], before.transform(X), y
+            )
         there = clone(estimator).fit(X, y)
         for batch in self.batches:
             there.partial_fit(batch)

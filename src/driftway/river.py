@@ -1,0 +1,279 @@
+"""Continuous adaptation for river's streams; needs the extra `driftway[river]`.
+
+Labels come first and then cease: `learn_many(X, y)` while there are labels, `learn_many(X)` for every batch after
+that. Rows that arrive one by one are gathered into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from driftway.adaptation import ContinuousTransportClassifier as Classifier
+from driftway.adaptation import ContinuousTransportRegressor as Regressor
+from driftway.adaptation.estimator import ContinuousTransport
+from driftway.validation import positive_integer
+
+try:
+    from river import base
+    from river.utils.dataframe import into_frame, into_series, to_native_frame, to_native_series, to_numpy
+except ImportError as error:
+    raise ImportError("driftway.river needs river: pip install 'driftway[river]'") from error
+
+__all__ = ["ContinuousTransportClassifier", "ContinuousTransportRegressor"]
+
+Double = npt.NDArray[np.float64]
+
+
+class _Stream:
+    """What classifier and regressor share: labelled rows are the source, the others are batches to adapt to.
+
+    Features are told apart by name. As everywhere in river they may come and go: one that a row lacks is given its
+    mean over the labelled rows, and one that no labelled row had is passed over.
+    """
+
+    _kind: type[ContinuousTransport]
+    _number: type[np.generic]
+
+    def __init__(self, transport: Any = None, batch_size: int = 100, window_size: int = 1000) -> None:
+        if transport is not None and not isinstance(transport, self._kind):
+            raise TypeError(f"transport must be a driftway.{self._kind.__name__}, got {type(transport).__name__}")
+        self.transport = transport
+        self.batch_size = positive_integer("batch_size", batch_size)
+        self.window_size = positive_integer("window_size", window_size)
+        self._features: list[Any] = []
+        self._labelled = np.empty((0, 0))  # NaN where a row lacks a feature
+        self._targets: npt.NDArray[Any] = np.empty(0, dtype=self._number)
+        self._waiting: list[dict[Any, float]] = []
+        self._fitted: ContinuousTransport | None = None
+
+    @property
+    def transport_(self) -> ContinuousTransport | None:
+        """The fitted transport with its `history_`; `None` as long as fewer than two labelled rows have come."""
+        if self._fitted is None and len(self._targets) > 1:
+            fresh = self._kind() if self.transport is None else clone(self.transport)
+            missing = np.isnan(self._labelled)
+            self._fitted = fresh.fit(np.where(missing, self._means(), self._labelled), self._targets)
+        return self._fitted
+
+    def learn_one(self, x: dict[Any, Any], y: Any = None) -> None:
+        """A labelled row joins the source; unlabelled ones are adapted to when `batch_size` of them have come."""
+        if y is not None:
+            self._learn_labelled(list(x), np.array([list(x.values())], dtype=np.float64), [y])
+            return
+        self._expect_source()
+        self._waiting.append({name: float(value) for name, value in x.items()})
+        if len(self._waiting) >= self.batch_size:
+            rows, self._waiting = self._waiting, []
+            self._adapt(np.concatenate([self._aligned(list(row), np.array([list(row.values())])) for row in rows]))
+
+    def learn_many(self, X: Any, y: Any = None) -> None:
+        """A labelled batch joins the source; an unlabelled one is adapted to.
+
+        Parameters
+        ----------
+        X : data frame of any library that river takes
+        y : series of labels, or `None` for a batch that has none
+
+        """
+        frame = into_frame(X)
+        values = to_numpy(frame)
+        if y is None:
+            self._adapt(self._aligned(list(frame.columns), values))
+        elif len(values):
+            self._learn_labelled(list(frame.columns), values, into_series(y).to_list())
+
+    # Details.
+
+    def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:
+        raise NotImplementedError
+
+    def _learn_labelled(self, names: list[Any], values: Double, targets: list[Any]) -> None:
+        """Adds labelled rows to the source, which if it has been carried since is taken from where it is now."""
+        if not np.isfinite(values).all():
+            raise ValueError("labelled rows must be finite, but they contain NaN or infinity; leave the feature out")
+        if len(values) != len(targets):
+            raise ValueError(f"y must have one label for each of {len(values)} rows, got {len(targets)}")
+        encoded = self._encoded(targets)
+        self._settle()
+        features = sorted({*self._features, *names}, key=str)  # whatever order they come in
+        before = _placed(self._labelled, self._features, features)
+        after = _placed(values, names, features)
+        self._features = features
+        self._labelled = np.concatenate([before, after])[-self.window_size :]
+        self._targets = np.concatenate([self._targets, encoded])[-self.window_size :]
+        self._fitted = None
+
+    def _settle(self) -> None:
+        """What was carried along the drift is the source from now on, where it is now."""
+        fitted = self._fitted
+        if fitted is not None and fitted.n_steps_ and fitted.history_[-1].answer == "adapted":
+            self._labelled, self._targets = fitted.images_, fitted.image_targets_
+
+    def _adapt(self, batch: Double) -> None:
+        self._expect_source().partial_fit(batch)
+
+    def _expect_source(self) -> ContinuousTransport:
+        transport = self.transport_
+        if transport is None:
+            raise ValueError("unlabelled rows came first: learn at least two labelled ones before, with y")
+        return transport
+
+    def _means(self) -> Double:
+        """The mean of every feature over the labelled rows that have it; 0 if none of the window has."""
+        here = ~np.isnan(self._labelled)
+        return np.where(here, self._labelled, 0.0).sum(axis=0) / np.maximum(here.sum(axis=0), 1)
+
+    def _aligned(self, names: list[Any], values: Double) -> Double:
+        """The features of the source, in its order."""
+        placed = _placed(values, names, self._features)
+        lacking = [column for column, name in enumerate(self._features) if name not in names]
+        placed[:, lacking] = self._means()[lacking]
+        return placed
+
+
+def _placed(values: Double, names: list[Any], features: list[Any]) -> Double:
+    """Columns in the order of the features, NaN for one that is not among the names."""
+    placed, column = np.full((len(values), len(features)), np.nan), {name: i for i, name in enumerate(names)}
+    for place, name in enumerate(features):
+        if name in column:
+            placed[:, place] = values[:, column[name]]
+    return placed
+
+
+class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
+    """A classifier for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
+
+    `learn_many(X, y)` and `learn_one(x, y)` add to the labelled source; `learn_many(X)` adapts to a batch, and
+    `learn_one(x)` gathers rows until they are one. If labels come again later, they join the source where the drift
+    has carried it by then.
+
+    Parameters
+    ----------
+    transport
+        A `driftway.ContinuousTransportClassifier` with its parameters; the default one if not given.
+    batch_size
+        The number of unlabelled rows that `learn_one` gathers before it adapts to them.
+    window_size
+        The number of labelled rows that are kept, the latest.
+
+    Attributes
+    ----------
+    transport_
+        The fitted `driftway.ContinuousTransportClassifier`: its `history_` tells what happened at every batch. Its
+        classes are numbers, those of `classes_`.
+    classes_
+        The labels seen, in order of appearance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from driftway.river import ContinuousTransportClassifier
+
+    >>> rng = np.random.default_rng(0)
+    >>> def batch(time):
+    ...     y = np.tile(["calm", "storm"], 50)
+    ...     wind = rng.normal(size=100) + 6 * (y == "storm") + time
+    ...     return pd.DataFrame({"wind": wind, "wave": rng.normal(size=100) - time}), pd.Series(y)
+
+    >>> model = ContinuousTransportClassifier()
+    >>> model.learn_many(*batch(0))
+    >>> for time in range(1, 11):
+    ...     X, y = batch(time)
+    ...     model.learn_many(X)
+    >>> bool((model.predict_many(X) == y).mean() > 0.95)
+    True
+
+    """
+
+    _kind = Classifier
+    _number = np.intp
+
+    def __init__(self, transport: Any = None, batch_size: int = 100, window_size: int = 1000) -> None:
+        super().__init__(transport, batch_size, window_size)
+        self.classes_: list[Any] = []
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of every label seen; none before the first."""
+        proba = self._proba(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))
+        return dict(zip(self.classes_, proba[0].tolist(), strict=True))
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """A data frame with the probabilities of the labels seen."""
+        frame = into_frame(X)
+        proba = self._proba(list(frame.columns), to_numpy(frame))
+        return to_native_frame(dict(zip(self.classes_, proba.T, strict=True)), like=frame)
+
+    def predict_many(self, X: Any) -> Any:
+        """A series of labels; of missing values before the first label was seen."""
+        frame = into_frame(X)
+        proba = self._proba(list(frame.columns), to_numpy(frame))
+        found = [self.classes_[best] for best in proba.argmax(axis=1)] if self.classes_ else [None] * len(proba)
+        return to_native_series(found, name=None, like=frame)
+
+    def _proba(self, names: list[Any], values: Double) -> Double:
+        proba, transport = np.zeros((len(values), len(self.classes_))), self.transport_
+        if transport is None:
+            return np.ones_like(proba)  # there is one label, or none
+        if len(values):
+            proba[:, transport.classes_] = transport.predict_proba(self._aligned(names, values))
+        return proba
+
+    def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:
+        targets = list(targets)
+        self.classes_ = list(dict.fromkeys([*self.classes_, *targets]))
+        number = {label: code for code, label in enumerate(self.classes_)}
+        return np.array([number[label] for label in targets], dtype=np.intp)
+
+
+class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
+    """The same for a regression.
+
+    Parameters
+    ----------
+    transport
+        A `driftway.ContinuousTransportRegressor` with its parameters; the default one if not given.
+    batch_size
+        The number of unlabelled rows that `learn_one` gathers before it adapts to them.
+    window_size
+        The number of labelled rows that are kept, the latest.
+
+    Attributes
+    ----------
+    transport_
+        The fitted `driftway.ContinuousTransportRegressor`, with its `history_`.
+
+    """
+
+    _kind = Regressor
+    _number = np.float64
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
+        """The value of a row; 0 before any was learnt."""
+        return float(self._values(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))[0])
+
+    def predict_many(self, X: Any) -> Any:
+        """A series of values."""
+        frame = into_frame(X)
+        return to_native_series(self._values(list(frame.columns), to_numpy(frame)), name=None, like=frame)
+
+    def _values(self, names: list[Any], values: Double) -> Double:
+        transport = self.transport_
+        if transport is None or not len(values):
+            return np.full(len(values), self._targets.sum())  # there is one value, or none
+        return transport.predict(self._aligned(names, values))
+
+    def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:
+        found = np.array(list(targets), dtype=np.float64)
+        if not np.isfinite(found).all():
+            raise ValueError("y must be finite, but it contains NaN or infinity")
+        return found
