@@ -22,7 +22,7 @@ try:
     from river import base
     from river.utils.dataframe import into_frame, into_series, to_native_frame, to_native_series, to_numpy
 except ImportError as error:
-    raise ImportError("driftway.river needs river: pip install 'driftway[river]'") from error
+    raise ImportError("driftway.river needs river ≥ 0.26: pip install 'driftway[river]'") from error
 
 __all__ = ["ContinuousTransportClassifier", "ContinuousTransportRegressor"]
 

@@ -24,7 +24,7 @@ try:
     from skada.base import BaseTestTimeAdapter
     from skada.utils import check_X_domain, check_X_y_domain
 except ImportError as error:
-    raise ImportError("driftway.skada needs skada: pip install 'driftway[skada]'") from error
+    raise ImportError("driftway.skada needs skada ≥ 0.6: pip install 'driftway[skada]'") from error
 
 __all__ = ["ContinuousTransport", "ContinuousTransportAdapter"]
 

@@ -66,7 +66,7 @@ class Threads(Workers):
         if compiled is not None:
             flag("compiled", compiled)
         if compiled and not numba_installed():
-            raise ImportError("compiled=True needs Numba; install driftway[fast]")
+            raise ImportError("compiled=True needs Numba: pip install 'driftway[fast]'")
         self.compiled = numba_installed() if compiled is None else compiled
         self.mixed = flag("mixed", mixed)
         # Told the share of a long sweep that is done, while somebody watches.

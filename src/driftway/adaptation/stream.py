@@ -71,5 +71,5 @@ def _shown(batches: Iterable[Any], progress: bool) -> Iterable[Any]:
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
-        raise ImportError("progress=True needs tqdm: install driftway[progress]") from error
+        raise ImportError("progress=True needs tqdm: pip install 'driftway[progress]'") from error
     return tqdm(batches, desc="adapting", unit="batch")
