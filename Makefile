@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
+ALL := .venv-all/bin
 
-.PHONY: demo test test-all bench evaluate lint clean
+.PHONY: demo test test-all bench evaluate docs lint clean
 
 demo: .venv/demo
 	$(BIN)/python examples/rotating_moons.py
@@ -11,8 +12,14 @@ demo: .venv/demo
 test: lint
 	$(BIN)/pytest -m "not slow"
 
-test-all: lint
-	$(BIN)/pytest
+# With every extra installed: all tests, the slow ones too, and every example. For some of them: make test-all ARGS="tests/test_river.py"
+test-all: .venv-all/ready
+	$(ALL)/mypy
+	$(ALL)/pytest $(ARGS)
+
+# The API reference, from the docstrings.
+docs: .venv-all/ready
+	$(ALL)/python docs/reference.py build/docs
 
 # For a check within minutes that leaves the results alone: make bench ARGS=--quick
 bench: .venv-bench/ready
@@ -48,5 +55,14 @@ lint: .venv/test
 	-$(BENCH)/python -m pip install --quiet regot
 	touch $@
 
+.venv-all/bin/python:
+	$(PYTHON) -m venv .venv-all
+
+# torch comes first here, too: it is pinned to the build for the CPU.
+.venv-all/ready: pyproject.toml | .venv-all/bin/python
+	$(ALL)/python -m pip install --quiet "torch==2.13.0"
+	$(ALL)/python -m pip install --quiet --editable ".[all,test]"
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-all build .mypy_cache .pytest_cache .ruff_cache

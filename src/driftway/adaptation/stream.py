@@ -1,7 +1,5 @@
 """A stream of batches, adapted to one after another."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
