@@ -37,11 +37,11 @@ def main(folder: Path) -> None:
     names = [name for name in MODULES if util.find_spec(name) is not None]
     for name in names:
         take_in(import_module(name))
-    sys.modules["driftway"].__all__ += [name.removeprefix("driftway.") for name in names[1:]]  # for the list of pages
+    sys.modules["driftway"].__all__ += [name.removeprefix("driftway.") for name in names[1:]]  # have pages, too
     pdoc.render.configure(docformat="numpy", show_source=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pdoc.pdoc(*names, "!driftway.solve", output_directory=folder)
+        pdoc.pdoc("driftway", "!driftway.solve", output_directory=folder)
 
 
 if __name__ == "__main__":

@@ -52,13 +52,12 @@ class _Stream:
         self._fitted: ContinuousTransport | None = None
 
     @property
-    def transport_(self) -> ContinuousTransport | None:
-        """The fitted transport with its `history_`; `None` as long as fewer than two labelled rows have come."""
-        if self._fitted is None and len(self._targets) > 1:
-            fresh = self._kind() if self.transport is None else clone(self.transport)
-            missing = np.isnan(self._labelled)
-            self._fitted = fresh.fit(np.where(missing, self._means(), self._labelled), self._targets)
-        return self._fitted
+    def transport_(self) -> ContinuousTransport:
+        """The fitted transport with its `history_`; it exists when two labelled rows have come."""
+        fitted = self._ready()
+        if fitted is None:
+            raise AttributeError("transport_ exists after two labelled rows")
+        return fitted
 
     def learn_one(self, x: dict[Any, Any], y: Any = None) -> None:
         """A labelled row joins the source; unlabelled ones are adapted to when `batch_size` of them have come."""
@@ -89,6 +88,14 @@ class _Stream:
 
     # Details.
 
+    def _ready(self) -> ContinuousTransport | None:
+        """Fits when it is asked for, since labelled rows may come one by one."""
+        if self._fitted is None and len(self._targets) > 1:
+            fresh = self._kind() if self.transport is None else clone(self.transport)
+            missing = np.isnan(self._labelled)
+            self._fitted = fresh.fit(np.where(missing, self._means(), self._labelled), self._targets)
+        return self._fitted
+
     def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:
         raise NotImplementedError
 
@@ -118,7 +125,7 @@ class _Stream:
         self._expect_source().partial_fit(batch)
 
     def _expect_source(self) -> ContinuousTransport:
-        transport = self.transport_
+        transport = self._ready()
         if transport is None:
             raise ValueError("unlabelled rows came first: learn at least two labelled ones before, with y")
         return transport
@@ -221,7 +228,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return to_native_series(found, name=None, like=frame)
 
     def _proba(self, names: list[Any], values: Double) -> Double:
-        proba, transport = np.zeros((len(values), len(self.classes_))), self.transport_
+        proba, transport = np.zeros((len(values), len(self.classes_))), self._ready()
         if transport is None:
             return np.ones_like(proba)  # there is one label, or none
         if len(values):
@@ -267,7 +274,7 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
         return to_native_series(self._values(list(frame.columns), to_numpy(frame)), name=None, like=frame)
 
     def _values(self, names: list[Any], values: Double) -> Double:
-        transport = self.transport_
+        transport = self._ready()
         if transport is None or not len(values):
             return np.full(len(values), self._targets.sum())  # there is one value, or none
         return transport.predict(self._aligned(names, values))
