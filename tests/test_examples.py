@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SLOW = {"figure2_problem"}
+EXAMPLES = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+    for path in sorted((ROOT / "examples").glob("*.py"))
+]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
@@ -44,7 +48,7 @@ def test_needs_are_read_and_missing_packages_seen(monkeypatch: pytest.MonkeyPatc
     assert missing("odd") == ["no-such-package"]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_examples_run(path: Path, tmp_path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
     absent = [name for extra in extras_of(docstring) for name in missing(extra.strip())]
