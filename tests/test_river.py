@@ -207,6 +207,9 @@ class TestBadInput:
             ContinuousTransportRegressor().learn_many(X, pd.Series(np.full(len(X), np.nan)))
         with pytest.raises(ValueError, match="one label for each"):
             model.learn_many(X, y[:-1])
+        with pytest.raises(ValueError, match="no missing labels"):
+            model.learn_many(X, y.where(X["east"] > 0))
+        assert model.classes_ == []
 
     def test_bad_batches_raise_or_are_skipped_and_change_nothing(self) -> None:
         X, y = moons(0)

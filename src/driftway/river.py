@@ -237,6 +237,8 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
     def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:
         targets = list(targets)
+        if any(label is None or label != label for label in targets):
+            raise ValueError("y must have no missing labels; learn rows without one in a batch of their own")
         self.classes_ = list(dict.fromkeys([*self.classes_, *targets]))
         number = {label: code for code, label in enumerate(self.classes_)}
         return np.array([number[label] for label in targets], dtype=np.intp)
