@@ -88,8 +88,8 @@ def test_importing_loads_no_optional_dependency() -> None:
     import subprocess
 
     code = (
-        "import sys, driftway, driftway.cli, driftway.report, driftway.tables; "
-        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river'); "
+        "import sys, driftway, driftway.cli, driftway.experiments, driftway.report, driftway.tables; "
+        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river', 'matplotlib'); "
         "print([m for m in optional if m in sys.modules])"
     )
     assert (

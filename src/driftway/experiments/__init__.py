@@ -1,0 +1,86 @@
+"""The experiments of the paper: computed once, saved task by task, and drawn from what was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from driftway.experiments import drawing, figure1, figure2, figure3
+from driftway.experiments.page import Results, page
+from driftway.experiments.scale import FULL, QUICK, Scale
+from driftway.experiments.tasks import MissingDataError, Store
+from driftway.validation import flag, one_of, positive_integer
+
+__all__ = ["FIGURES", "MissingDataError", "reproduce"]
+
+FIGURES = ("figure1", "figure2", "figure3")
+
+
+def reproduce(
+    figures: Sequence[str],
+    out: str | Path,
+    *,
+    quick: bool = False,
+    jobs: int = 1,
+    progress: bool = False,
+    redraw: bool = False,
+) -> list[Path]:
+    """Computes figures of the paper, draws them, and writes the page that puts its claims beside what was measured.
+
+    What was computed before is in `out/data` and is not computed again, so that a run that was killed goes on and a
+    second one only draws. The pictures go to `out/figures` and the page to `out/reproduction.md`; it covers all
+    figures whose data are there.
+
+    Parameters
+    ----------
+    figures : any of "figure1", "figure2" and "figure3"
+    out : path
+        A folder; it is made if it is not there.
+    quick : bool
+        Whether to compute a small version, which shows that everything runs and no more.
+    jobs : int
+        Processes; a `joblib.parallel_config` around the call may send the tasks to a cluster instead. The timed runs
+        of Figure 2 are made one at a time in this process whatever it says.
+    progress : bool
+        Whether to show progress bars.
+    redraw : bool
+        Whether to draw only: data that are missing are then an error, a `MissingDataError`.
+
+    Returns
+    -------
+    list of Path : the pictures that were drawn, then the page
+
+    """
+    wanted = [one_of("figures", name, FIGURES) for name in figures]
+    for name, value in (("quick", quick), ("progress", progress), ("redraw", redraw)):
+        flag(name, value)
+    positive_integer("jobs", jobs)
+    out, scale = Path(out), QUICK if quick else FULL
+    store = Store(out / "data")
+    modules: dict[str, Any] = {"figure1": figure1, "figure2": figure2, "figure3": figure3}
+    if not redraw:
+        for name in wanted:
+            modules[name].compute(store, scale, jobs=jobs, progress=progress)
+    drawers: dict[str, Any] = {
+        "figure1": drawing.draw_figure1,
+        "figure2": drawing.draw_figure2,
+        "figure3": drawing.draw_figure3,
+    }
+    # Of figures that were not asked for the page shows what earlier runs left.
+    found = {name: _read(modules[name], store, scale, needed=name in wanted) for name in FIGURES}
+    drawn = {name: drawers[name](data, out / "figures") for name, data in found.items() if data is not None}
+    pictures = tuple(path for paths in drawn.values() for path in paths)
+    text = page(Results(found["figure2"], found["figure3"], pictures))
+    target = out / "reproduction.md"
+    target.write_text(text, encoding="utf-8")
+    return [*(path for name in wanted for path in drawn[name]), target]
+
+
+def _read(module: Any, store: Store, scale: Scale, *, needed: bool) -> Any:
+    try:
+        return module.read(store, scale)
+    except MissingDataError:
+        if needed:
+            raise
+        return None

@@ -1,0 +1,230 @@
+"""Figure 2: the objective over the cumulative time of the iterations, Algorithm 1 against CGS and our other solvers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway.costs import PointCloudCost
+from driftway.experiments.moons import DEGREES, Double, turned_moons
+from driftway.experiments.scale import Scale
+from driftway.experiments.tasks import Arrays, Store, Task
+from driftway.experiments.timing import TimedSolver
+from driftway.iteration import Solver
+from driftway.parallel import available_cores
+from driftway.problem import Problem
+from driftway.regularizers import TimeSmoothness
+from driftway.regularizers.time_smoothness import Normalization
+from driftway.solve import sinkhorn, solve
+from driftway.solvers import ConditionalGradient, DualAscent, ForwardBackward
+
+STRENGTHS, WEIGHT, STEP = (0.5, 0.01), 50.0, 10.0
+SEED = 3000
+PAPER, CGS, DUAL = "Algorithm 1, α = 10", "CGS", "dual ascent"
+SOLVERS: dict[str, Callable[[], Solver]] = {
+    PAPER: lambda: ForwardBackward(step=STEP),
+    CGS: ConditionalGradient,
+    "Algorithm 1, α found": ForwardBackward,
+    "Algorithm 1, accelerated": lambda: ForwardBackward(accelerate=True),
+    DUAL: DualAscent,
+}
+ENTROPIC, INDEPENDENT = "the entropic plan", "a⊗b"
+# The normalisation for which the paper's step is meant, and the others; the first is the text read literally.
+MEANT, OTHERS = "coupling", ("sum", "mean")
+# Gaps that are asked for: of the runs, and of the optimum that they are measured against.
+TOL, REFERENCE_TOL = 1e-8, 1e-10
+WARM = (400, 150)
+
+
+class Case(NamedTuple):
+    """One panel: λ, how the time term is normalised, and where the solvers start."""
+
+    strength: float
+    normalization: str
+    start: str
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run: cumulative seconds and normalised objective per iteration, from the start on.
+
+    The normalised objective is (F − F*)/(F(a⊗b) − F*). `searches` are the seconds of some of CGS's line searches.
+    """
+
+    seconds: Double
+    objective: Double
+    searches: Double
+
+    def seconds_to(self, level: float) -> float:
+        """When the normalised objective fell to a level; infinite if it never did."""
+        reached = np.flatnonzero(self.objective <= level)
+        return float(self.seconds[reached[0]]) if reached.size else np.inf
+
+    def iterations_to(self, level: float) -> float:
+        """How many iterations that took."""
+        reached = np.flatnonzero(self.objective <= level)
+        return float(reached[0]) if reached.size else np.inf
+
+    @property
+    def seconds_per_iteration(self) -> float:
+        """The median; NaN where the start was already the end."""
+        return float(np.median(np.diff(self.seconds))) if self.seconds.size > 1 else np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Figure2:
+    """All runs, by panel and solver; `optimum` brackets F* by its value and its lower bound, per λ and normalisation.
+
+    `independent` is F(a⊗b), against which a normalised objective is one.
+    """
+
+    runs: dict[tuple[Case, str], list[Run]]
+    optimum: dict[tuple[float, str], tuple[float, float]]
+    sizes: tuple[int, int]
+    seconds: float
+    cores: int
+
+
+def figure2_problem(strength: float, normalization: str, n: int, m: int) -> Problem:
+    """The second adaptation step of a stream of moons, with η_c = 0 and η_t = 50."""
+    source, first, second = (turned_moons(size, DEGREES * k, SEED + k)[0] for k, size in enumerate((n, m, m)))
+    mapped = sinkhorn(PointCloudCost(source, first), epsilon=strength).plan.barycentric_map(first)
+    smooth = TimeSmoothness(second, mapped, WEIGHT, cast(Normalization, normalization))
+    return Problem(PointCloudCost(mapped, second), epsilon=strength, regularizer=smooth)
+
+
+def _independent(problem: Problem) -> Double:
+    return np.multiply.outer(problem.a, problem.b)
+
+
+def run_solver(
+    *, strength: float, normalization: str, start: str, solver: str, repetition: int, seconds: float, n: int, m: int
+) -> Arrays:
+    """One timed run; a small one goes before it, so that no compilation is timed."""
+    timed = TimedSolver(SOLVERS[solver](), seconds)
+    for size in (WARM, (n, m)):
+        problem = figure2_problem(strength, normalization, *size)
+        timed = TimedSolver(SOLVERS[solver](), 0.1 * seconds if size == WARM else seconds)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solution = solve(
+                problem,
+                timed,
+                init=_independent(problem) if start == INDEPENDENT else None,
+                tol=TOL,
+                max_iter=10**6,
+                callback=timed.is_over,
+            )
+    return {
+        "seconds": np.array(timed.seconds),
+        "wall": np.array(timed.wall),
+        "objective": np.array(timed.objective),
+        "searches": np.array(timed.searches),
+        "value": np.array(solution.value),
+        "lower_bound": np.array(solution.lower_bound),
+        "cores": np.array(available_cores()),
+    }
+
+
+def run_reference(*, strength: float, normalization: str, seconds: float, n: int, m: int) -> Arrays:
+    """The optimum, as closely as it is found in a few times the budget, and F(a⊗b)."""
+    problem = figure2_problem(strength, normalization, n, m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solution = solve(problem, tol=REFERENCE_TOL, callback=lambda line, plan: line.seconds > seconds)
+        outer = solve(problem, ForwardBackward(), init=_independent(problem), tol=1.0, callback=lambda line, plan: True)
+    independent = outer.trace.objective[0]
+    found = {"value": solution.value, "lower_bound": solution.lower_bound, "independent": independent}
+    return {name: np.array(number) for name, number in found.items()}
+
+
+# The tasks.
+
+
+def cases() -> list[Case]:
+    """The panels: both starts where the paper's step works, and what it does with the other normalisations."""
+    panels = [Case(strength, MEANT, start) for start in (ENTROPIC, INDEPENDENT) for strength in STRENGTHS]
+    return panels + [Case(strength, other, ENTROPIC) for other in OTHERS for strength in STRENGTHS]
+
+
+def solvers_of(case: Case) -> list[str]:
+    """CGS where the paper's step can be compared with it; dual ascent where it can start, since it needs no plan."""
+    absent = {DUAL} if case.start == INDEPENDENT else {CGS} if case.normalization != MEANT else set()
+    return [name for name in SOLVERS if name not in absent]
+
+
+def run_task(case: Case, solver: str, repetition: int, scale: Scale) -> Task:
+    """One timed run."""
+    seconds = scale.seconds if case.normalization == MEANT else scale.other_seconds
+    n, m = scale.sizes
+    settings = {**case._asdict(), "solver": solver, "repetition": repetition, "seconds": seconds, "n": n, "m": m}
+    return Task("figure2-run", run_solver, settings)
+
+
+def repetitions_of(case: Case, solver: str, scale: Scale) -> range:
+    """The two that the paper compares are run several times, where they are compared."""
+    return range(scale.repetitions if case.normalization == MEANT and solver in (PAPER, CGS) else 1)
+
+
+def run_tasks(scale: Scale) -> list[Task]:
+    """All runs; repetitions of different solvers take turns."""
+    return [
+        run_task(case, solver, repetition, scale)
+        for case in cases()
+        for repetition in range(scale.repetitions)
+        for solver in solvers_of(case)
+        if repetition in repetitions_of(case, solver, scale)
+    ]
+
+
+def reference_task(strength: float, normalization: str, scale: Scale) -> Task:
+    """The optimum of one problem."""
+    n, m = scale.sizes
+    settings: dict[str, Any] = {"strength": strength, "normalization": normalization, "n": n, "m": m}
+    return Task("figure2-reference", run_reference, {**settings, "seconds": 2.0 * scale.seconds})
+
+
+def reference_tasks(scale: Scale) -> list[Task]:
+    """The optima of all problems."""
+    return [reference_task(*key, scale) for key in dict.fromkeys(case[:2] for case in cases())]
+
+
+# From tasks to the figure.
+
+
+def compute(store: Store, scale: Scale, *, jobs: int, progress: bool) -> None:
+    """Computes what is missing, one task at a time whatever `jobs` is: the runs have all cores to themselves."""
+    store.compute_alone([*reference_tasks(scale), *run_tasks(scale)], progress=progress, label="figure 2")
+
+
+def read(store: Store, scale: Scale) -> Figure2:
+    """The saved data of the figure, normalised by the best value that anybody found."""
+    saved = {
+        (case, solver): [store.load(run_task(case, solver, k, scale)) for k in repetitions_of(case, solver, scale)]
+        for case in cases()
+        for solver in solvers_of(case)
+    }
+    optimum, independent = {}, {}
+    for task in reference_tasks(scale):
+        key = task.settings["strength"], task.settings["normalization"]
+        reference = store.load(task)
+        every = [reference, *(arrays for (case, _), runs in saved.items() if case[:2] == key for arrays in runs)]
+        values = [value for arrays in every for value in (arrays["value"], *arrays.get("objective", ()))]
+        bounds = [float(arrays["lower_bound"]) for arrays in every]
+        optimum[key] = float(np.nanmin(values)), max(bounds)
+        independent[key] = float(reference["independent"])
+    runs = {
+        (case, solver): [_normalised(arrays, optimum[case[:2]][0], independent[case[:2]]) for arrays in repeated]
+        for (case, solver), repeated in saved.items()
+    }
+    seconds, cores = scale.seconds, max(int(arrays["cores"]) for runs in saved.values() for arrays in runs)
+    return Figure2(runs, optimum, scale.sizes, seconds, cores)
+
+
+def _normalised(arrays: Arrays, optimum: float, independent: float) -> Run:
+    return Run(arrays["seconds"], (arrays["objective"] - optimum) / (independent - optimum), arrays["searches"])

@@ -1,0 +1,71 @@
+"""A solver whose start and iterations are timed, and whose plans are judged with the clock stopped."""
+
+from __future__ import annotations
+
+from time import perf_counter, process_time
+from typing import Any
+
+from driftway.iteration import Solver, Start, State
+from driftway.model import Model
+from driftway.plan import Plan
+from driftway.problem import Problem
+from driftway.solution import Iteration
+from driftway.solvers import ConditionalGradient
+from driftway.solvers.mixture import line_search
+
+SEARCHES = 3  # line searches that are timed per run
+
+
+class TimedSolver:
+    """Runs another solver and writes down, per iteration, the seconds so far and the objective of the rounded plan.
+
+    The seconds are the processor's, of all threads together, so that other work on the machine does not count; `wall`
+    has those of the clock on the wall. Both are the solver's own: certificates, which the loop draws up for everybody,
+    and the evaluation here are left out. The objective is that of the plan rounded onto the marginals, since the plan
+    of an unfinished inner problem may well be below the optimum.
+    """
+
+    def __init__(self, solver: Solver, budget: float) -> None:
+        self.solver, self.budget = solver, budget
+        self.direct = bool(getattr(solver, "direct", False))
+        self.seconds: list[float] = []
+        self.wall: list[float] = []
+        self.objective: list[float] = []
+        self.searches: list[float] = []
+
+    def check(self, problem: Problem) -> None:
+        self.solver.check(problem)
+
+    def start(self, model: Model, start: Start, accuracy: float) -> State:
+        began = process_time(), perf_counter()
+        state = self.solver.start(model, start, accuracy)
+        self._note(model, state, process_time() - began[0], perf_counter() - began[1])
+        return state
+
+    def advance(self, model: Model, state: State, accuracy: float) -> State:
+        began = process_time(), perf_counter()
+        following = self.solver.advance(model, state, accuracy)
+        self._note(model, following, process_time() - began[0], perf_counter() - began[1])
+        if isinstance(self.solver, ConditionalGradient) and len(self.searches) < SEARCHES and following.step > 0:
+            self.searches.append(_search_again(model, state.memory, following.memory, following.step))
+        return following
+
+    def is_over(self, iteration: Iteration, plan: Plan) -> bool:
+        """A callback for `solve`: stops when the budget is spent."""
+        return self.seconds[-1] > self.budget
+
+    def _note(self, model: Model, state: State, seconds: float, wall: float) -> None:
+        self.seconds.append(seconds + (self.seconds[-1] if self.seconds else 0.0))
+        self.wall.append(wall + (self.wall[-1] if self.wall else 0.0))
+        self.objective.append(float(model.rounded(state.point, 0.0)))
+
+
+def _search_again(model: Model, before: Any, after: Any, step: float) -> float:
+    """The seconds of the line search that led from one mixture to the next, done once more.
+
+    The other end of the segment is where the step, made longer by 1/t, would have led.
+    """
+    there = before.here.towards(after.here, 1.0 / step)
+    began = process_time()
+    line_search(model, before.here, there)
+    return process_time() - began

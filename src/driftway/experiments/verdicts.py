@@ -1,0 +1,58 @@
+"""From what was measured to a verdict: a claim holds in all cases, in some of them, or in none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CONFIRMED, CONDITIONAL, REFUTED = "confirmed", "confirmed under a condition", "not confirmed"
+UNDECIDED = "not decided"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One case: what it is, as values of named factors; what was measured; and whether the claim is true there.
+
+    `held` is None where the data do not decide it.
+    """
+
+    factors: dict[str, str]
+    measured: str
+    held: bool | None
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.factors.values())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Words of the paper, what was measured to test them, and the observations."""
+
+    quote: str
+    measure: str
+    observations: list[Observation]
+
+    @property
+    def verdict(self) -> str:
+        known = [each.held for each in self.observations if each.held is not None]
+        if not known:
+            return UNDECIDED
+        return CONFIRMED if all(known) else CONDITIONAL if any(known) else REFUTED
+
+    @property
+    def condition(self) -> str:
+        """Where the claim holds, if that is not everywhere: the factor that decides it, or else the cases."""
+        if self.verdict != CONDITIONAL:
+            return ""
+        known = [each for each in self.observations if each.held is not None]
+        for factor in known[0].factors:
+            answers: dict[str, set[bool | None]] = {}
+            for each in known:
+                answers.setdefault(each.factors[factor], set()).add(each.held)
+            if all(len(values) == 1 for values in answers.values()):
+                return f"it holds for {_listed([value for value, held in answers.items() if held == {True}])}"
+        return f"it holds for {_listed([each.name for each in known if each.held], '; ')}"
+
+
+def _listed(names: list[str], separator: str = ", ") -> str:
+    return separator.join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
