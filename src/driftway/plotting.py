@@ -40,7 +40,7 @@ STYLE = {
     "xtick.labelsize": 7.5,
     "ytick.labelsize": 7.5,
     "figure.dpi": 100.0,
-    "savefig.dpi": 150.0,
+    "savefig.dpi": 135.0,
     "svg.hashsalt": "driftway",
 }
 
@@ -158,14 +158,17 @@ def plot_accuracy(
 
     """
     ax = _axes(ax, (3.4, 2.6))
+    from matplotlib.ticker import MaxNLocator
+
     for number, (name, accuracy) in enumerate(curves.items()):
         runs = 100.0 * np.atleast_2d(np.asarray(accuracy, dtype=np.float64))
         steps = np.arange(1, runs.shape[1] + 1)
         colour = (colours or {}).get(name, COLOURS[number % len(COLOURS)])
         ax.plot(steps, runs.mean(axis=0), label=name, color=colour, linestyle="--" if name in dashed else "-")
         if len(runs) > 1 and name not in dashed:
-            ax.fill_between(steps, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+            ax.fill_between(steps, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2, linewidth=0)
     ax.set(xlabel="step", ylabel="accuracy, %", ylim=(-2.0, 102.0))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return ax
 
 
