@@ -17,7 +17,7 @@ import pytest
 
 from driftway import ContinuousTransportClassifier, ForwardBackward, solve
 from driftway.experiments import claims, figure2, figure3, moons, reproduce, scale, tasks
-from driftway.experiments.figure2 import CGS, ENTROPIC, INDEPENDENT, PAPER, Case, Figure2, Run
+from driftway.experiments.figure2 import CGS, ENTROPIC, INDEPENDENT, PAPER, PROCESSOR, WALL, Case, Figure2, Run
 from driftway.experiments.figure3 import KINDS, METRICS, Curves, Figure3, Method, Setting
 from driftway.experiments.page import Results, page
 from driftway.experiments.tasks import MissingDataError, Store, Task
@@ -251,16 +251,27 @@ def test_timing_changes_nothing_and_counts_the_iterations_only() -> None:
 
 
 def test_a_run_knows_when_it_got_where() -> None:
-    run = Run(np.array([1.0, 2.0, 4.0, 6.0]), np.array([1.0, 1e-3, 1e-5, 1e-7]), np.empty(0))
-    assert (run.seconds_to(1e-4), run.iterations_to(1e-4), run.seconds_per_iteration) == (4.0, 2.0, 2.0)
-    assert run.seconds_to(1e-8) == run.iterations_to(1e-8) == np.inf
+    seconds = np.array([1.0, 2.0, 4.0, 6.0])
+    run = Run(seconds, 3.0 * seconds, np.array([1.0, 1e-3, 1e-5, 1e-7]), np.empty(0))
+    assert (run.seconds_to(1e-4, PROCESSOR), run.seconds_to(1e-4, WALL)) == (4.0, 12.0)
+    assert (run.iterations_to(1e-4), run.seconds_per_iteration) == (2.0, 2.0)
+    assert run.seconds_to(1e-8, WALL) == run.iterations_to(1e-8) == np.inf
 
 
 def made_up_race(
-    paper: float, cgs: dict[Case, float] | float, *, descends: bool = True, search: float = 0.5
+    paper: float,
+    cgs: dict[Case, float] | float,
+    *,
+    descends: bool = True,
+    search: float = 0.5,
+    load: float = 1.0,
+    wall: dict[str, float] | None = None,
 ) -> Figure2:
-    """Algorithm 1 needs `paper` seconds in every panel, CGS what is said; an infinite time never arrives."""
-    runs = {}
+    """Algorithm 1 needs `paper` seconds in every panel, CGS what is said; an infinite time never arrives.
+
+    `wall` is what a second of processor time takes on the wall, by solver.
+    """
+    runs, wall = {}, wall or {}
     for case in figure2.cases():
         times = {PAPER: paper, CGS: cgs[case] if isinstance(cgs, dict) else cgs}
         for solver in figure2.solvers_of(case):
@@ -270,9 +281,10 @@ def made_up_race(
                 end = 5.0
             seconds = (total if np.isfinite(total) else 100.0) * np.array([0.25, 0.5, 1.0])
             searches = np.array([search]) if solver == CGS else np.empty(0)
-            runs[case, solver] = [Run(seconds, np.array([1.0, 1e-2, end]), searches)]
+            objective = np.array([1.0, 1e-2, end])
+            runs[case, solver] = [Run(seconds, wall.get(solver, 1.0) * seconds, objective, searches)]
     optimum = {case[:2]: (1.0, 1.0) for case in figure2.cases()}
-    return Figure2(runs, optimum, (5000, 1000), 100.0, 2)
+    return Figure2(runs, optimum, (5000, 1000), 100.0, 2, load)
 
 
 def by_start(entropic: tuple[float, float], independent: tuple[float, float]) -> dict[Case, float]:
@@ -303,8 +315,10 @@ def test_the_condition_is_the_factor_that_decides() -> None:
     times = {case: 2.0 if case.strength == 0.01 else 0.5 for case in figure2.cases()}
     assert claims.speed_claims(made_up_race(1.0, times))[0].condition == "it holds for λ = 0.01"
     mixed = by_start((2.0, 0.5), (0.5, 0.5))
-    one = claims.speed_claims(made_up_race(1.0, mixed))[0].condition
+    one = claims.speed_claims(made_up_race(1.0, mixed))[2].condition
     assert one == "it holds for a start at the entropic plan, λ = 0.5"
+    threaded = made_up_race(1.0, 0.8, wall={PAPER: 0.5})
+    assert claims.speed_claims(threaded)[0].condition == "it holds for wall time"
 
 
 def test_iterations_and_line_searches_are_judged() -> None:
@@ -323,6 +337,11 @@ def test_the_normalisation_question_is_answered_by_what_descends() -> None:
     assert claims.speed_claims(every)[4].verdict == CONFIRMED
     assert "only `coupling` can be" in page(Results(some, None, ()))
     assert "all of them can be" in page(Results(every, None, ()))
+
+
+def test_the_page_says_whether_the_machine_was_busy() -> None:
+    assert "little else to do" in page(Results(made_up_race(1.0, 2.0), None, ()))
+    assert "on average 7.5 processes" in page(Results(made_up_race(1.0, 2.0, load=7.5), None, ()))
 
 
 # Figure 3

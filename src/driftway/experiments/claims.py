@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from driftway.experiments.figure2 import CGS, MEANT, PAPER, STRENGTHS, Case, Figure2, Run
+from driftway.experiments.figure2 import CGS, MEANT, PAPER, PROCESSOR, STRENGTHS, WALL, Case, Figure2, Run
 from driftway.experiments.figure3 import KINDS, METRICS, Curves, Figure3, Method
 from driftway.experiments.verdicts import Claim, Observation
 
@@ -36,9 +36,9 @@ def median_of(runs: list[Run], quantity: Callable[[Run], float]) -> float:
     return float(np.median([quantity(run) for run in runs]))
 
 
-def seconds_to(figure2: Figure2, case: Case, solver: str, level: float = LEVEL) -> float:
-    """The median time to a level; infinite where it is not reached."""
-    return median_of(figure2.runs[case, solver], lambda run: run.seconds_to(level))
+def seconds_to(figure2: Figure2, case: Case, solver: str, clock: str = PROCESSOR) -> float:
+    """The median time to LEVEL; infinite where it is not reached."""
+    return median_of(figure2.runs[case, solver], lambda run: run.seconds_to(LEVEL, clock))
 
 
 def seconds_per_iteration(figure2: Figure2, case: Case, solver: str) -> float:
@@ -46,13 +46,13 @@ def seconds_per_iteration(figure2: Figure2, case: Case, solver: str) -> float:
     return median_of(figure2.runs[case, solver], lambda run: run.seconds_per_iteration)
 
 
-def speedup(figure2: Figure2, case: Case) -> tuple[float, str]:
+def speedup(figure2: Figure2, case: Case, clock: str) -> tuple[float, str]:
     """How many times longer CGS takes than Algorithm 1, and "<", "=" or ">": a run that was cut off gives a bound.
 
     NaN if neither gets there.
     """
-    paper, cgs = (seconds_to(figure2, case, solver) for solver in (PAPER, CGS))
-    ends = [median_of(figure2.runs[case, solver], lambda run: float(run.seconds[-1])) for solver in (PAPER, CGS)]
+    paper, cgs = (seconds_to(figure2, case, solver, clock) for solver in (PAPER, CGS))
+    ends = [median_of(figure2.runs[case, solver], lambda run: float(run.by(clock)[-1])) for solver in (PAPER, CGS)]
     if math.isfinite(paper):
         return (cgs / paper, "=") if math.isfinite(cgs) else (ends[1] / paper, ">")
     return (cgs / ends[0], "<") if math.isfinite(cgs) else (math.nan, "=")
@@ -76,25 +76,28 @@ def _factors(case: Case) -> dict[str, str]:
 
 
 def _faster(figure2: Figure2, panels: list[Case]) -> Claim:
-    found = [(case, *speedup(figure2, case)) for case in panels]
+    observations = []
+    for case in panels:
+        for clock in (WALL, PROCESSOR):
+            found = speedup(figure2, case, clock)
+            factors = {**_factors(case), "clock": clock}
+            observations.append(Observation(factors, _ratio_text(*found), exceeds(*found, 1.0)))
     return Claim(
         "“the proposed approach converges faster than CGS”",
         f"How many times longer CGS takes than Algorithm 1 with α = 10, to a normalised objective of {LEVEL:g}",
-        [
-            Observation(_factors(case), _ratio_text(ratio, sign), exceeds(ratio, sign, 1.0))
-            for case, ratio, sign in found
-        ],
+        observations,
     )
 
 
 def _especially_small(figure2: Figure2, panels: list[Case]) -> Claim:
     observations = []
     for start in dict.fromkeys(case.start for case in panels):
-        large, small = (speedup(figure2, Case(strength, MEANT, start)) for strength in STRENGTHS)
-        faster = exceeds(*small, 1.0)
-        held = exceeds(*small, large[0]) if faster and large[1] == "=" else False if faster is False else None
-        text = f"{_ratio_text(*large)} and {_ratio_text(*small)}"
-        observations.append(Observation({"start": f"a start at {start}"}, text, held))
+        for clock in (WALL, PROCESSOR):
+            large, small = (speedup(figure2, Case(strength, MEANT, start), clock) for strength in STRENGTHS)
+            faster = exceeds(*small, 1.0)
+            held = exceeds(*small, large[0]) if faster and large[1] == "=" else False if faster is False else None
+            text = f"{_ratio_text(*large)} and {_ratio_text(*small)}"
+            observations.append(Observation({"start": f"a start at {start}", "clock": clock}, text, held))
     return Claim(
         "“especially with a low entropic regularization (i.e., small λ)”",
         f"How many times longer CGS takes, at λ = {STRENGTHS[0]:g} and at λ = {STRENGTHS[1]:g}",

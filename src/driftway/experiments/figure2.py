@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     DUAL: DualAscent,
 }
 ENTROPIC, INDEPENDENT = "the entropic plan", "a⊗b"
+PROCESSOR, WALL = "processor time", "wall time"
 # The normalisation for which the paper's step is meant, and the others; the first is the text read literally.
 MEANT, OTHERS = "coupling", ("sum", "mean")
 # Gaps that are asked for: of the runs, and of the optimum that they are measured against.
@@ -53,17 +55,23 @@ class Case(NamedTuple):
 class Run:
     """One run: cumulative seconds and normalised objective per iteration, from the start on.
 
-    The normalised objective is (F − F*)/(F(a⊗b) − F*). `searches` are the seconds of some of CGS's line searches.
+    `seconds` are the processor's, of all threads together, and `wall` those of the clock on the wall. The normalised
+    objective is (F − F*)/(F(a⊗b) − F*). `searches` are the processor seconds of some of CGS's line searches.
     """
 
     seconds: Double
+    wall: Double
     objective: Double
     searches: Double
 
-    def seconds_to(self, level: float) -> float:
+    def by(self, clock: str) -> Double:
+        """The cumulative seconds of a clock."""
+        return {PROCESSOR: self.seconds, WALL: self.wall}[clock]
+
+    def seconds_to(self, level: float, clock: str) -> float:
         """When the normalised objective fell to a level; infinite if it never did."""
         reached = np.flatnonzero(self.objective <= level)
-        return float(self.seconds[reached[0]]) if reached.size else np.inf
+        return float(self.by(clock)[reached[0]]) if reached.size else np.inf
 
     def iterations_to(self, level: float) -> float:
         """How many iterations that took."""
@@ -80,7 +88,7 @@ class Run:
 class Figure2:
     """All runs, by panel and solver; `optimum` brackets F* by its value and its lower bound, per λ and normalisation.
 
-    `independent` is F(a⊗b), against which a normalised objective is one.
+    `load` is how many processes wanted a core, on average, when the runs began.
     """
 
     runs: dict[tuple[Case, str], list[Run]]
@@ -88,6 +96,7 @@ class Figure2:
     sizes: tuple[int, int]
     seconds: float
     cores: int
+    load: float
 
 
 def figure2_problem(strength: float, normalization: str, n: int, m: int) -> Problem:
@@ -106,7 +115,7 @@ def run_solver(
     *, strength: float, normalization: str, start: str, solver: str, repetition: int, seconds: float, n: int, m: int
 ) -> Arrays:
     """One timed run; a small one goes before it, so that no compilation is timed."""
-    timed = TimedSolver(SOLVERS[solver](), seconds)
+    timed, load = TimedSolver(SOLVERS[solver](), seconds), os.getloadavg()[0]
     for size in (WARM, (n, m)):
         problem = figure2_problem(strength, normalization, *size)
         timed = TimedSolver(SOLVERS[solver](), 0.1 * seconds if size == WARM else seconds)
@@ -128,6 +137,7 @@ def run_solver(
         "value": np.array(solution.value),
         "lower_bound": np.array(solution.lower_bound),
         "cores": np.array(available_cores()),
+        "load": np.array(load),
     }
 
 
@@ -222,9 +232,10 @@ def read(store: Store, scale: Scale) -> Figure2:
         (case, solver): [_normalised(arrays, optimum[case[:2]][0], independent[case[:2]]) for arrays in repeated]
         for (case, solver), repeated in saved.items()
     }
-    seconds, cores = scale.seconds, max(int(arrays["cores"]) for runs in saved.values() for arrays in runs)
-    return Figure2(runs, optimum, scale.sizes, seconds, cores)
+    cores, load = (np.mean([one[name] for every in saved.values() for one in every]) for name in ("cores", "load"))
+    return Figure2(runs, optimum, scale.sizes, scale.seconds, round(float(cores)), float(load))
 
 
 def _normalised(arrays: Arrays, optimum: float, independent: float) -> Run:
-    return Run(arrays["seconds"], (arrays["objective"] - optimum) / (independent - optimum), arrays["searches"])
+    objective = (arrays["objective"] - optimum) / (independent - optimum)
+    return Run(arrays["seconds"], arrays["wall"], objective, arrays["searches"])
