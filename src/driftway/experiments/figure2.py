@@ -182,11 +182,11 @@ def repetitions_of(case: Case, solver: str, scale: Scale) -> range:
 
 
 def run_tasks(scale: Scale) -> list[Task]:
-    """All runs; repetitions of different solvers take turns."""
+    """All runs, and then those that are repeated."""
     return [
         run_task(case, solver, repetition, scale)
-        for case in cases()
         for repetition in range(scale.repetitions)
+        for case in cases()
         for solver in solvers_of(case)
         if repetition in repetitions_of(case, solver, scale)
     ]

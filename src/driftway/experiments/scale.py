@@ -39,13 +39,13 @@ class Scale:
 
 FULL = Scale(
     sizes=(5000, 1000),
-    seconds=40.0,
-    other_seconds=8.0,
+    seconds=20.0,
+    other_seconds=6.0,
     repetitions=2,
     strengths={"euclidean": (0.2, 0.3, 0.35, 0.4, 0.5), "sqeuclidean": (0.4, 0.6, 0.8, 1.0, 1.2)},
     time_weights=(0.1, 0.3, 1.0, 2.0),
     label_weights=(0.3, 1.0, 3.0),
-    validations=3,
+    validations=2,
     runs=10,
     horizons=(10, 20, 40),
 )
