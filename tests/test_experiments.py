@@ -339,6 +339,13 @@ def test_the_normalisation_question_is_answered_by_what_descends() -> None:
     assert "all of them can be" in page(Results(every, None, ()))
 
 
+def test_on_a_busy_machine_the_wall_clock_decides_nothing() -> None:
+    threads = {PAPER: 0.5}
+    busy = claims.speed_claims(made_up_race(1.0, 0.8, load=9.0, wall=threads))
+    assert [claim.verdict for claim in busy[:2]] == [REFUTED, REFUTED]
+    assert claims.speed_claims(made_up_race(1.0, 0.8, load=1.5, wall=threads))[0].verdict == CONDITIONAL
+
+
 def test_the_page_says_whether_the_machine_was_busy() -> None:
     assert "little else to do" in page(Results(made_up_race(1.0, 2.0), None, ()))
     assert "on average 7.5 processes" in page(Results(made_up_race(1.0, 2.0, load=7.5), None, ()))

@@ -98,6 +98,11 @@ class Figure2:
     cores: int
     load: float
 
+    @property
+    def busy(self) -> bool:
+        """Whether others wanted the cores too, so that the clock on the wall says little about the solvers."""
+        return self.load > self.cores + 1
+
 
 def figure2_problem(strength: float, normalization: str, n: int, m: int) -> Problem:
     """The second adaptation step of a stream of moons, with η_c = 0 and η_t = 50."""

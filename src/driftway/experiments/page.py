@@ -133,9 +133,12 @@ def _speed(results: Results, figure2: Figure2, claims: list[Claim]) -> list[str]
 
 def _quiet(figure2: Figure2) -> str:
     """Whether the machine had anything else to do."""
-    if figure2.load <= figure2.cores:
+    if not figure2.busy:
         return "the machine had little else to do"
-    return f"the machine was busy: on average {figure2.load:.1f} processes wanted a core when a run began"
+    return (
+        f"the machine was busy, on average {figure2.load:.1f} processes wanted a core when a run began, so that wall "
+        "times decide nothing"
+    )
 
 
 def _solver_table(figure2: Figure2, quantity: Callable[[Figure2, Case, str], float]) -> str:
