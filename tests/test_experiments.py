@@ -317,6 +317,10 @@ def test_the_condition_is_the_factor_that_decides() -> None:
     mixed = by_start((2.0, 0.5), (0.5, 0.5))
     one = claims.speed_claims(made_up_race(1.0, mixed))[2].condition
     assert one == "it holds for a start at the entropic plan, λ = 0.5"
+    most = by_start((2.0, 2.0), (0.5, 2.0))
+    assert claims.speed_claims(made_up_race(1.0, most))[2].condition == (
+        "it holds everywhere but for a start at a⊗b, λ = 0.5"
+    )
     threaded = made_up_race(1.0, 0.8, wall={PAPER: 0.5})
     assert claims.speed_claims(threaded)[0].condition == "it holds for wall time"
 
@@ -390,7 +394,13 @@ def test_a_choice_at_the_end_of_the_grid_is_told() -> None:
     grid = replace(TINY, time_weights=(0.1, 0.3, 1.0), label_weights=(0.3, 1.0, 3.0))
     assert figure3.edges(Setting(0.3, 1.0, 1.0), "both", (0.2, 0.3, 0.4), grid) == ("η_t",)
     assert figure3.edges(Setting(0.2, 0.3, 0.0), "time", (0.2, 0.3, 0.4), grid) == ("λ",)
-    assert figure3.edges(Setting(0.3, 0.0, 0.0), "none", (0.2, 0.3, 0.4), grid) == ()
+    assert figure3.edges(Setting(0.3, 0.0, 0.0), "both", (0.2, 0.3, 0.4), grid) == ()
+
+
+def test_every_strategy_may_choose_what_a_simpler_one_may() -> None:
+    grids = {kind: set(figure3.settings_of(kind, 0.4, scale.FULL)) for kind in KINDS}
+    assert grids["none"] < grids["time"] < grids["both"]
+    assert grids["none"] < grids["class"] < grids["both"]
 
 
 def made_up_accuracies(**levels: tuple[float, float]) -> Figure3:

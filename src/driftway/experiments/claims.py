@@ -238,7 +238,7 @@ def _consistent(figure3: Figure3) -> Claim:
     return Claim(
         "“the time regularizer ensures temporal consistency along the sequence of adaptations”",
         "How far the mapped source goes per step with the time, the class and no regulariser, sequential; time has to "
-        "be least",
+        "be least (images that shrink move less, too)",
         _observations(figure3, look),
     )
 

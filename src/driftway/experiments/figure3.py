@@ -158,15 +158,15 @@ def run_unadapted(*, seeds: list[int], steps: int, n: int, m: int) -> Arrays:
 
 
 def settings_of(kind: str, strength: float, scale: Scale) -> list[Setting]:
-    """The grid of one strategy at one λ."""
-    times = scale.time_weights if kind in ("time", "both") else (0.0,)
-    labels = scale.label_weights if kind in ("class", "both") else (0.0,)
+    """The grid of one strategy at one λ; a regulariser that does harm may be given no weight."""
+    times = (0.0, *scale.time_weights) if kind in ("time", "both") else (0.0,)
+    labels = (0.0, *scale.label_weights) if kind in ("class", "both") else (0.0,)
     return [Setting(strength, time, label) for time in times for label in labels]
 
 
 def validation_task(metric: str, cost: str, strength: float, seed: int, scale: Scale) -> Task:
     """All settings of all strategies with this metric, cost and λ, on one validation stream."""
-    settings = [list(setting) for kind in KINDS for setting in settings_of(kind, strength, scale)]
+    settings = [list(setting) for setting in settings_of("both", strength, scale)]  # which has all others in it
     chosen = {"metric": metric, "cost": cost, "settings": settings, "seeds": [seed], "steps": max(scale.horizons)}
     return Task("figure3-validation", run_settings, {**chosen, "n": SOURCE, "m": BATCH})
 
@@ -243,14 +243,16 @@ def _validation_scores(store: Store, metric: str, cost: str, scale: Scale) -> di
 
 
 def edges(setting: Setting, kind: str, strengths: tuple[float, ...], scale: Scale) -> tuple[str, ...]:
-    """The hyper-parameters that were chosen at an end of their grid, beyond which there may be better ones."""
-    grids = {"λ": strengths}
+    """The hyper-parameters that were chosen at an end of their grid, beyond which there may be better ones.
+
+    Weights begin at zero, and have nothing beyond that.
+    """
+    ends: dict[str, tuple[float, tuple[float, ...]]] = {"λ": (setting.strength, (min(strengths), max(strengths)))}
     if kind in ("time", "both"):
-        grids["η_t"] = scale.time_weights
+        ends["η_t"] = setting.time_weight, (max(scale.time_weights),)
     if kind in ("class", "both"):
-        grids["η_c"] = scale.label_weights
-    values = {"λ": setting.strength, "η_t": setting.time_weight, "η_c": setting.label_weight}
-    return tuple(name for name, grid in grids.items() if len(grid) > 1 and values[name] in (min(grid), max(grid)))
+        ends["η_c"] = setting.label_weight, (max(scale.label_weights),)
+    return tuple(name for name, (value, end) in ends.items() if value in end)
 
 
 # From tasks to the figure.

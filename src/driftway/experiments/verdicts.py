@@ -51,6 +51,9 @@ class Claim:
                 answers.setdefault(each.factors[factor], set()).add(each.held)
             if all(len(values) == 1 for values in answers.values()):
                 return f"it holds for {_listed([value for value, held in answers.items() if held == {True}])}"
+        failed = [each.name for each in known if not each.held]
+        if 2 * len(failed) < len(known):
+            return f"it holds everywhere but for {_listed(failed, '; ')}"
         return f"it holds for {_listed([each.name for each in known if each.held], '; ')}"
 
 
