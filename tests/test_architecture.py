@@ -18,7 +18,7 @@ SOURCE = Path(driftway.__file__).parent
 # From mathematics to application; a module imports only from its own line or above.
 LAYERS = [
     ["interchange"],
-    ["validation"],
+    ["validation", "whole"],
     ["costs"],
     ["matrices"],
     ["parallel", "elementary"],
@@ -89,7 +89,8 @@ def test_importing_loads_no_optional_dependency() -> None:
 
     code = (
         "import sys, driftway, driftway.cli, driftway.experiments, driftway.report, driftway.tables; "
-        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river', 'matplotlib'); "
+        "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river'); "
+        "optional += ('matplotlib', 'dask', 'distributed'); "
         "print([m for m in optional if m in sys.modules])"
     )
     assert (

@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from driftway.adaptation import maps, motion
+from driftway.whole import replacing
 
 FORMAT, VERSION = "driftway adaptation", 1
 # Our own objects that may be parameters.
@@ -38,16 +38,8 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise ValueError(f"{name} holds Python objects, which are not saved; use numbers or strings for labels")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(target) as part, part.open("wb") as file:
+        np.savez(file, allow_pickle=False, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -9,7 +9,8 @@ from typing import Any
 from driftway.cli.estimators import Estimator
 from driftway.cli.failures import UserError
 from driftway.cli.places import Places
-from driftway.tables import Table, replacing
+from driftway.tables import Table
+from driftway.whole import replacing
 
 
 class Pages:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
+
+from driftway.whole import replacing
 
 Arrays = dict[str, npt.NDArray[Any]]
 T = TypeVar("T")
@@ -63,17 +63,9 @@ class Store:
         """Writes a task's data as a whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / task.file
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{path.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                key = np.frombuffer(task.text.encode(), dtype=np.uint8)
-                np.savez_compressed(file, allow_pickle=False, **arrays, task=key)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        key = np.frombuffer(task.text.encode(), dtype=np.uint8)
+        with replacing(path) as part, part.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays, task=key)
 
     def load(self, task: Task) -> Arrays:
         """What was saved for exactly these settings; a file that is damaged counts as none."""

@@ -16,6 +16,7 @@ from typing import Any
 from driftway.report.content import content
 from driftway.report.snapshot import Snapshot
 from driftway.report.text import cards, settings_list, steps_table, subtitle, text, warning_list
+from driftway.whole import replacing
 
 SCRIPTS = ("colours.js", "cloud.js", "curves.js", "player.js", "start.js")
 
@@ -49,7 +50,8 @@ def write_report(
         data=packed(json.dumps(content(shots, estimator), allow_nan=False, separators=(",", ":"))),
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
-    _write(Path(path), page)
+    with replacing(Path(path)) as part:
+        part.write_text(page, encoding="utf-8")
 
 
 def packed(content: str) -> str:
@@ -69,14 +71,3 @@ def _library() -> str:
 
 def _asset(name: str) -> str:
     return files("driftway.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _write(target: Path, page: str) -> None:
-    """The file is either the old one or the new one, whenever the process is killed."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(page, encoding="utf-8")
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -2,7 +2,6 @@
 
 from driftway.tables.errors import TableError
 from driftway.tables.reading import FORMATS, Columns, Table, format_of, read_content, read_table
-from driftway.tables.whole import replacing
 from driftway.tables.writing import write_table
 
 __all__ = [
@@ -13,6 +12,5 @@ __all__ = [
     "format_of",
     "read_content",
     "read_table",
-    "replacing",
     "write_table",
 ]

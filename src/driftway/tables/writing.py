@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from driftway.tables.parquet_file import write_parquet
 from driftway.tables.reading import format_of
-from driftway.tables.whole import replacing
+from driftway.whole import replacing
 
 
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
