@@ -6,11 +6,11 @@ import argparse
 import importlib
 import math
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, plots, storage
+from benchmarks.ledger import Ledger
 from benchmarks.reading import Reading
 from benchmarks.report import page, terminal
 from benchmarks.scale import Scale
@@ -20,7 +20,7 @@ PAGE = "README.md"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the parts asked for, stores their numbers, draws them and writes the page."""
+    """Runs the parts asked for, which store their numbers case by case, draws them and writes the page."""
     options = _options(arguments)
     folder = options.output
     if folder is None:
@@ -29,10 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
     if not options.page:
         machine.import_everything()
     for name in () if options.page else options.part or PARTS:
-        part, began = importlib.import_module(f"benchmarks.parts.{name}"), time.perf_counter()
-        data = part.run(scale)
-        data.update(part=name, quick=scale.quick, machine=machine.describe(), seconds=time.perf_counter() - began)
-        storage.save(data, folder, name)  # before anything is drawn or concluded
+        part = importlib.import_module(f"benchmarks.parts.{name}")
+        about = {"quick": scale.quick, "machine": machine.describe()}
+        part.run(scale, Ledger(folder, name, resume=options.resume, again=options.again, **about))
         print(terminal(part.read(storage.load(folder, name))), flush=True)
     written = write_page(folder)
     print(f"\nresults and pictures: {_shown(folder)}\npage: {_shown(written)}" if written else "\nno results yet")
@@ -63,6 +62,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--patience", type=float, default=1.0, help="factor on the seconds that everybody has per run")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further entropic case after that")
     parser.add_argument("--output", type=Path, help="directory for results, instead of benchmarks/results")
+    parser.add_argument("--resume", action="store_true", help="keep the stored cases and run those that are missing")
+    parser.add_argument(
+        "--again",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="like --resume, but run cases with TEXT in their label",
+    )
     parser.add_argument("--page", action="store_true", help="only draw and write the page from stored results")
     return parser.parse_args(arguments)
 

@@ -1,7 +1,8 @@
 """The race: everybody's first repetition, then everybody's second, and so on, in one process.
 
 Before the clock starts, a calibration finds for every entrant the loosest of its settings that reaches the target by
-our judgement. Who needs more than its budget is recorded as over budget and does not run again.
+our judgement. The reference comes first, and the others' budget is a multiple of the time that it took: who needs more
+is recorded as over budget, which is a ratio of at least that multiple, and does not run again.
 """
 
 from __future__ import annotations
@@ -26,15 +27,31 @@ PAUSE = 0.3
 
 
 @dataclass(frozen=True)
+class Budget:
+    """Seconds per run: `own` for the reference; for the others `multiple` times what it took, and at least `least`."""
+
+    least: float
+    multiple: float = 0.0
+    own: float | None = None
+
+    def of_reference(self) -> float:
+        return self.least if self.own is None else self.own
+
+    def of_others(self, reference: float) -> float:
+        """With the seconds of the reference, NaN if it did not reach the target."""
+        return max(self.least, self.multiple * reference if math.isfinite(reference) else self.of_reference())
+
+
+@dataclass(frozen=True)
 class Rung:
-    """One setting of an entrant: what it is and how to run it.
+    """One setting of an entrant: what it is and how to run it, given the seconds that it has.
 
     `prepare` is done once and untimed, and returns seconds that are reported apart (a compilation).
     """
 
     settings: str
-    run: Callable[[], Answer]
-    prepare: Callable[[], float] | None = None
+    run: Callable[[float], Answer]
+    prepare: Callable[[float], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,17 +60,19 @@ class Entrant:
 
     Of every ladder the first rung that reaches the target counts; of several ladders (variants of the algorithm, the
     one for hard cases first) the fastest, and none after one that was over budget. `reference` marks the entrant that
-    ratios are relative to, `ours` those that are part of driftway. One that is not installed says so in
-    `unavailable`; one that was over budget in an easier case, in `exhausted`.
+    ratios are relative to, `ours` those that are part of driftway; `share` is its part of the budget. One that is not
+    installed says so in `unavailable`; one that needed more than `needs` seconds in an easier case says in `lesson`
+    which one that was.
     """
 
     name: str
     ladders: Sequence[Sequence[Rung]]
     ours: bool = False
     reference: bool = False
-    budget: float | None = None
+    share: float = 1.0
     unavailable: str = ""
-    exhausted: str = ""
+    needs: float = 0.0
+    lesson: str = ""
 
 
 @dataclass
@@ -112,14 +131,17 @@ def race(
     reached: Reached,
     *,
     repetitions: int,
-    budget: float,
+    budget: Budget,
     announce: Callable[[str], None] = lambda text: None,
 ) -> list[Record]:
-    """Calibrates all entrants one after the other, then times them interleaved."""
-    runners = []
-    for entrant in entrants:
+    """Calibrates all entrants one after the other, the reference first, then times them interleaved."""
+    runners, seconds = [], budget.least
+    for entrant in sorted(entrants, key=lambda entrant: not entrant.reference):
         announce(f"calibrating {entrant.name}")
-        runners.append(_calibrate(entrant, judge, reached, entrant.budget or budget))
+        own = budget.of_reference() if entrant.reference else seconds
+        runners.append(_calibrate(entrant, judge, reached, entrant.share * own))
+        if entrant.reference:
+            seconds = budget.of_others(_shortest(runners[-1].record))
     for repetition in range(repetitions):
         for runner in runners:
             if runner.rung is None or sum(runner.record.seconds) > runner.record.budget:
@@ -143,22 +165,25 @@ class Endurance:
 
     def __init__(self, harder: Callable[[dict[str, Any], dict[str, Any]], bool]) -> None:
         self.harder = harder
-        self.lost: list[tuple[str, dict[str, Any]]] = []
+        self.lost: list[tuple[str, float, dict[str, Any]]] = []
 
     def admit(self, entrants: Iterable[Entrant], case: dict[str, Any]) -> list[Entrant]:
-        """The entrants, with those marked as exhausted that lost an easier case."""
+        """The entrants, with what those need at least that lost an easier case."""
         return [self._admitted(entrant, case) for entrant in entrants]
 
-    def learn(self, records: Iterable[Record], case: dict[str, Any]) -> None:
-        """Takes note of who was over budget."""
-        self.lost += [(record.name, case) for record in records if record.status == "over budget"]
+    def learn(self, records: Iterable[dict[str, Any]], case: dict[str, Any]) -> None:
+        """Takes note of who was over which budget."""
+        self.lost += [(r["name"], r["budget"], case) for r in records if r["status"] == "over budget"]
 
     def _admitted(self, entrant: Entrant, case: dict[str, Any]) -> Entrant:
-        for name, other in self.lost:
-            if name == entrant.name and self.harder(case, other):
-                where = ", ".join(f"{key} {value}" for key, value in other.items())
-                return replace(entrant, exhausted=f"not run: over budget already at {where}")
-        return entrant
+        lessons = [
+            (needs, other) for name, needs, other in self.lost if name == entrant.name and self.harder(case, other)
+        ]
+        if not lessons or entrant.reference:
+            return entrant
+        needs, other = max(lessons, key=lambda lesson: lesson[0])
+        where = ", ".join(f"{key} {value}" for key, value in other.items())
+        return replace(entrant, needs=needs, lesson=f"not run: over {needs:.3g} s already at {where}")
 
 
 def ratio(record: dict[str, Any], reference: dict[str, Any]) -> tuple[float, bool]:
@@ -183,8 +208,8 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
     if entrant.unavailable:
         record.status, record.note = "unavailable", entrant.unavailable
         return best
-    if entrant.exhausted:
-        record.status, record.note = "over budget", entrant.exhausted
+    if entrant.lesson and entrant.needs >= budget:
+        record.status, record.note, record.budget = "over budget", entrant.lesson, entrant.needs
         return best
     fastest = math.inf
     limit = (1.5 if entrant.ours else 1.0) * budget  # ours stop by themselves, after the iteration they are in
@@ -208,7 +233,7 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
             if fine:
                 break
             if attempt.seconds >= budget:
-                attempt.note = f"over budget of {budget:g} s"
+                attempt.note = f"over budget of {budget:.3g} s"
                 if record.status != "reached":
                     record.status, record.note = "over budget", attempt.note
                 break
@@ -221,6 +246,13 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
     return best
 
 
+def _shortest(record: Record) -> float:
+    """Seconds of the fastest attempt that reached the target; NaN if none did."""
+    if record.status != "reached":
+        return math.nan
+    return min(attempt.seconds for attempt in record.attempts if attempt.settings == record.settings)
+
+
 def _attempt(
     rung: Rung, judge: Judge, budget: float, limit: float
 ) -> tuple[Attempt, Answer | None, Verdict | None, float]:
@@ -230,14 +262,19 @@ def _attempt(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with time_limit(max(60.0, 3.0 * budget)):
-                prepared = rung.prepare() if rung.prepare is not None else 0.0
+                prepared = rung.prepare(budget) if rung.prepare is not None else 0.0
             began = time.perf_counter()
             with time_limit(limit):
-                answer = rung.run()
+                answer = rung.run(budget)
             seconds = time.perf_counter() - began
     except OverBudget:
         seconds = time.perf_counter() - began
-        return Attempt(rung.settings, seconds, math.nan, math.nan, f"over budget of {budget:g} s"), None, None, prepared
+        return (
+            Attempt(rung.settings, seconds, math.nan, math.nan, f"over budget of {budget:.3g} s"),
+            None,
+            None,
+            prepared,
+        )
     except Exception as error:  # whatever a competitor raises is its result
         note = f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else ''}"
         return Attempt(rung.settings, time.perf_counter() - began, math.nan, math.nan, note), None, None, prepared
@@ -275,10 +312,10 @@ def _repeat(runner: _Running, judge: Judge, reached: Reached) -> None:
         with warnings.catch_warnings(), time_limit(3.0 * record.budget):
             warnings.simplefilter("ignore")
             began = time.perf_counter()
-            answer = runner.rung.run()
+            answer = runner.rung.run(record.budget)
             seconds = time.perf_counter() - began
     except OverBudget:
-        record.status, record.note, runner.rung = "over budget", f"over budget of {record.budget:g} s", None
+        record.status, record.note, runner.rung = "over budget", f"over budget of {record.budget:.3g} s", None
         return
     if not record.seconds:
         verdict = judge.judge(answer)

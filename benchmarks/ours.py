@@ -28,9 +28,9 @@ def solver_entrant(
     make_solver: Callable[[], Any],
     *,
     tol: float,
-    budget: float,
     settings: str,
     reference: bool = False,
+    share: float = 1.0,
 ) -> Entrant:
     """`solve(problem, solver, tol=tol)`, stopped when its time is over; a solver not written yet is unavailable."""
     try:
@@ -38,20 +38,20 @@ def solver_entrant(
     except (TypeError, ValueError) as error:
         return Entrant(name, (), ours=True, reference=reference, unavailable=f"not available: {error}")
 
-    def run() -> Answer:
+    def run(budget: float) -> Answer:
         deadline = Deadline(budget)
         try:
             return answer_of(solve(problem, solver, tol=tol, max_iter=10**6, callback=deadline))
         except OverBudget:
             return deadline.answer()
 
-    return Entrant(name, [[Rung(f"{settings}, tol={tol:g}", run)]], ours=True, reference=reference, budget=budget)
+    return Entrant(name, [[Rung(f"{settings}, tol={tol:g}", run)]], ours=True, reference=reference, share=share)
 
 
-def sinkhorn_entrant(cost: Any, epsilon: float, *, tol: float, budget: float) -> Entrant:
+def sinkhorn_entrant(cost: Any, epsilon: float, *, tol: float) -> Entrant:
     """`sinkhorn(cost, epsilon=epsilon, tol=tol)`."""
 
-    def run() -> Answer:
+    def run(budget: float) -> Answer:
         deadline = Deadline(budget)
         try:
             return answer_of(sinkhorn(cost, epsilon=epsilon, tol=tol, callback=deadline))

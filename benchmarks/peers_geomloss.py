@@ -48,7 +48,7 @@ def points_entrant(X: Double, Y: Double, metric: str, epsilon: float) -> Entrant
 
 def _entrant(call: str, solve: Callable[[int], Any]) -> Entrant:
     def rung(count: int) -> Rung:
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             result = solve(count)
             _ = result.potential_a, result.potential_b
             return Answer(lambda: np.asarray(result.plan))

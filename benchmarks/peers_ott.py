@@ -114,18 +114,18 @@ class Compiled:
 
 
 def sinkhorn_entrant(
-    geometry: Geometry, epsilon: float, cost: Callable[[], Double], *, target: float, log_domain: bool, budget: float
+    geometry: Geometry, epsilon: float, cost: Callable[[], Double], *, target: float, log_domain: bool
 ) -> Entrant:
     """`Sinkhorn` of OTT-JAX in the log domain or on kernels; with over-relaxation (momentum 1.5) and without."""
 
     def rung(momentum: float, threshold: float) -> Rung:
         solver = Compiled(geometry, log_domain=log_domain, momentum=momentum, threshold=threshold)
 
-        def prepare() -> float:
+        def prepare(budget: float) -> float:
             # A compiled loop cannot be interrupted: it gets as many iterations as fit its budget.
             return solver.compile(int(np.clip(1.1 * budget / solver.pace(), PACE, MOST)) // EVERY * EVERY)
 
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             output = solver.run()
             f, g = np.asarray(output.f), np.asarray(output.g)
             return Answer(lambda: plan_of_potentials(cost(), f, g, epsilon))
@@ -139,7 +139,7 @@ def sinkhorn_entrant(
 
     ladders = [[rung(momentum, target), rung(momentum, 0.3 * target)] for momentum in (1.5, 1.0)]
     name = "OTT-JAX log" if log_domain else "OTT-JAX kernel"
-    return Entrant(name, ladders, budget=budget, unavailable=MISSING)
+    return Entrant(name, ladders, unavailable=MISSING)
 
 
 def iterations(geometry: Geometry, *, log_domain: bool = True) -> Callable[[int], Callable[[], Any]]:

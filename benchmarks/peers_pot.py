@@ -54,7 +54,7 @@ class Onlooker:
         return self.J.gradient(gamma)
 
 
-def gcg_entrant(problem: Problem, *, budget: float, method: str = "sinkhorn", keep: bool = False) -> Entrant:
+def gcg_entrant(problem: Problem, *, method: str = "sinkhorn", keep: bool = False, share: float = 1.0) -> Entrant:
     """`ot.optim.gcg` on a problem of ours, with our regulariser as its f and df.
 
     The ladder: as shipped apart from the number of iterations; with inner problems solved in earnest and its stopping
@@ -64,7 +64,7 @@ def gcg_entrant(problem: Problem, *, budget: float, method: str = "sinkhorn", ke
     options = {} if method == "sinkhorn" else {"method": method}
 
     def rung(text: str, **arguments: Any) -> Rung:
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             import ot
 
             look = Onlooker(problem, budget, keep)
@@ -92,16 +92,16 @@ def gcg_entrant(problem: Problem, *, budget: float, method: str = "sinkhorn", ke
         ),
     ]
     name = "POT gcg" if method == "sinkhorn" else "POT gcg (log)"
-    return Entrant(name, [ladder], budget=budget, unavailable=MISSING)
+    return Entrant(name, [ladder], share=share, unavailable=MISSING)
 
 
-def group_lasso_entrant(problem: Problem, *, budget: float) -> Entrant:
+def group_lasso_entrant(problem: Problem) -> Entrant:
     """`ot.da.sinkhorn_l1l2_gl`, with more and more iterations."""
     lasso: Any = problem.regularizer
     cost = np.asarray(problem.cost.rows(slice(None)), dtype=np.float64)
 
     def rung(outer: int, inner: int) -> Rung:
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             import ot
 
             plan = ot.da.sinkhorn_l1l2_gl(
@@ -114,7 +114,7 @@ def group_lasso_entrant(problem: Problem, *, budget: float) -> Entrant:
         return Rung(f"ot.da.sinkhorn_l1l2_gl(numItermax={outer}, numInnerItermax={inner}{threshold})", run)
 
     ladder = [rung(10, 200), rung(100, 200), rung(100, 5000), rung(2000, 5000)]
-    return Entrant("POT sinkhorn_l1l2_gl", [ladder], budget=budget, unavailable=MISSING)
+    return Entrant("POT sinkhorn_l1l2_gl", [ladder], unavailable=MISSING)
 
 
 def sinkhorn_entrant(
@@ -127,7 +127,7 @@ def sinkhorn_entrant(
     def rung(factor: float) -> Rung:
         threshold = factor * target / math.sqrt(m)
 
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             import ot
 
             plan = ot.sinkhorn(a, b, cost(), epsilon, method=method, numItermax=MANY, stopThr=threshold, warn=False)
@@ -158,7 +158,7 @@ def lazy_entrant(
     batch = max(100, 10**6 // max(len(X), len(Y)))
 
     def rung(threshold: float) -> Rung:
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             import ot
 
             f, g = ot.bregman.empirical_sinkhorn(

@@ -18,7 +18,7 @@ PACE, MOST = 5, 100_000
 METHODS = {"splr": "sinkhorn_splr", "lbfgs": "sinkhorn_lbfgs_dual"}
 
 
-def sinkhorn_entrant(cost: Double, epsilon: float, *, target: float, method: str, budget: float) -> Entrant:
+def sinkhorn_entrant(cost: Double, epsilon: float, *, target: float, method: str) -> Entrant:
     """`regot.sinkhorn_splr` (sparse plus low rank) or `regot.sinkhorn_lbfgs_dual`.
 
     The cost is handed over in the column order that it wants. Its loop cannot be interrupted, so that it gets as many
@@ -38,7 +38,7 @@ def sinkhorn_entrant(cost: Double, epsilon: float, *, target: float, method: str
     def rung(threshold: float) -> Rung:
         iterations = [MOST]
 
-        def prepare() -> float:
+        def prepare(budget: float) -> float:
             import regot
 
             columns()
@@ -48,7 +48,7 @@ def sinkhorn_entrant(cost: Double, epsilon: float, *, target: float, method: str
             iterations[0] = int(np.clip(1.1 * budget / pace, PACE, MOST))
             return 0.0
 
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             import regot
 
             result = getattr(regot, call)(columns(), a, b, epsilon, tol=threshold, max_iter=iterations[0])
@@ -59,4 +59,4 @@ def sinkhorn_entrant(cost: Double, epsilon: float, *, target: float, method: str
     # Its tolerance is on the L2 norm of the dual gradient: about the L1 norm over √(n + m).
     thresholds = [factor * target / np.sqrt(n + m) for factor in (3.0, 1.0, 0.3, 0.03)]
     name = f"regot {method.upper()}"
-    return Entrant(name, [[rung(threshold) for threshold in thresholds]], budget=budget, unavailable=MISSING)
+    return Entrant(name, [[rung(threshold) for threshold in thresholds]], unavailable=MISSING)

@@ -15,12 +15,14 @@ from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeS
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.__main__ import write_page
-from benchmarks.interleave import Endurance, Entrant, Rung, race, ratio
+from benchmarks.interleave import Budget, Endurance, Entrant, Record, Rung, race, ratio
 from benchmarks.judge import Answer, Judge, plan_of_potentials, round_in_place
+from benchmarks.ledger import Ledger
 from benchmarks.ours import answer_of, certified, solver_entrant
 from benchmarks.parts.growth import exponent
 from benchmarks.reading import at_least, equal_objective
 from benchmarks.report import page, terminal
+from benchmarks.scale import Scale
 from benchmarks.storage import load, save
 
 
@@ -98,7 +100,7 @@ class Fake:
         self.name, self.plan, self.diary, self.sleep = name, plan, diary, sleep
 
     def rung(self, settings: str = "default") -> Rung:
-        def run() -> Answer:
+        def run(budget: float) -> Answer:
             self.diary.append(f"{self.name} {settings}")
             time.sleep(self.sleep)
             return Answer(lambda: self.plan)
@@ -120,7 +122,7 @@ def test_repetitions_are_interleaved_and_medians_taken() -> None:
         Entrant("quick", [[quick.rung()]], ours=True, reference=True),
         Entrant("slow", [[slow.rung()]]),
     ]
-    records = race(entrants, judge, certified(1e-6), repetitions=3, budget=5.0)
+    records = race(entrants, judge, certified(1e-6), repetitions=3, budget=Budget(5.0))
     assert diary == ["quick default", "slow default"] * 4  # the calibration, then three repetitions
     assert [record.status for record in records] == ["reached", "reached"]
     assert all(len(record.seconds) == 3 for record in records)
@@ -136,7 +138,7 @@ def test_the_loosest_setting_that_reaches_the_target_is_timed() -> None:
     ladder = [
         Fake("peer", plan, diary).rung(name) for plan, name in ((wrong, "loose"), (right, "fit"), (right, "tight"))
     ]
-    (record,) = race([Entrant("peer", [ladder])], judge, certified(1e-6), repetitions=2, budget=5.0)
+    (record,) = race([Entrant("peer", [ladder])], judge, certified(1e-6), repetitions=2, budget=Budget(5.0))
     assert diary == ["peer loose", "peer fit", "peer fit", "peer fit"]
     assert record.settings == "fit"
     assert [attempt.settings for attempt in record.attempts] == ["loose", "fit"]
@@ -147,14 +149,14 @@ def test_of_several_variants_the_fastest_is_timed() -> None:
     judge, right, _ = small_race()
     diary: list[str] = []
     slow, fast = Fake("peer", right, diary, sleep=0.05).rung("slow"), Fake("peer", right, diary).rung("fast")
-    (record,) = race([Entrant("peer", [[slow], [fast]])], judge, certified(1e-6), repetitions=1, budget=5.0)
+    (record,) = race([Entrant("peer", [[slow], [fast]])], judge, certified(1e-6), repetitions=1, budget=Budget(5.0))
     assert record.settings == "fast"
 
 
 def test_failures_are_recorded_with_what_they_reached() -> None:
     judge, _, wrong = small_race()
 
-    def burst() -> Answer:
+    def burst(budget: float) -> Answer:
         raise RuntimeError("numerical errors at iteration 3")
 
     entrants = [
@@ -163,7 +165,7 @@ def test_failures_are_recorded_with_what_they_reached() -> None:
         Entrant("burst", [[Rung("default", burst)]]),
         Entrant("absent", (), unavailable="not installed"),
     ]
-    records = {r.name: r for r in race(entrants, judge, certified(1e-6), repetitions=2, budget=5.0)}
+    records = {r.name: r for r in race(entrants, judge, certified(1e-6), repetitions=2, budget=Budget(5.0))}
     assert {name: record.status for name, record in records.items()} == {
         "wrong": "failed", "nan": "failed", "burst": "failed", "absent": "unavailable",
     }  # fmt: skip
@@ -181,33 +183,99 @@ def test_who_is_over_budget_is_stopped_recorded_and_spared_harder_cases() -> Non
     snail = Entrant("snail", [[Fake("snail", right, diary, sleep=30.0).rung()]])
     quick = Entrant("quick", [[Fake("quick", right, diary).rung()]], ours=True, reference=True)
     began = time.perf_counter()
-    records = race(endurance.admit([quick, snail], {"n": 2}), judge, certified(1e-6), repetitions=3, budget=0.1)
+    records = race(endurance.admit([quick, snail], {"n": 2}), judge, certified(1e-6), repetitions=3, budget=Budget(0.1))
     assert time.perf_counter() - began < 10.0
     assert diary.count("snail default") == 1
     assert (records[1].status, records[1].seconds) == ("over budget", [])
     value, bound = ratio(records[1].as_dict(), records[0].as_dict())
     assert bound
     assert value == 0.1 / records[0].median
-    endurance.learn(records, {"n": 2})
-    again = race(endurance.admit([quick, snail], {"n": 5}), judge, certified(1e-6), repetitions=1, budget=0.1)
+    endurance.learn([record.as_dict() for record in records], {"n": 2})
+    again = race(endurance.admit([quick, snail], {"n": 5}), judge, certified(1e-6), repetitions=1, budget=Budget(0.1))
     assert diary.count("snail default") == 1
     assert again[1].status == "over budget"
     assert "n 2" in again[1].note
-    assert not endurance.admit([snail], {"n": 1})[0].exhausted  # an easier case is open to it
+    assert not endurance.admit([snail], {"n": 1})[0].lesson  # an easier case is open to it
+    longer = Budget(0.2)  # what is over 0.1 s need not be over 0.2
+    race(endurance.admit([quick, snail], {"n": 5}), judge, certified(1e-6), repetitions=1, budget=longer)
+    assert diary.count("snail default") == 2
+
+
+def test_everybody_has_a_multiple_of_the_time_of_the_reference() -> None:
+    """The reference runs first, wherever it stands, and who is over budget is behind by the multiple."""
+    judge, right, _ = small_race()
+    diary: list[str] = []
+    snail = Entrant("snail", [[Fake("snail", right, diary, sleep=30.0).rung()]])
+    half = Entrant("half", [[Fake("half", right, diary).rung()]], share=0.5)
+    own = Entrant("own", [[Fake("own", right, diary, sleep=0.1).rung()]], ours=True, reference=True)
+    records = race([half, snail, own], judge, certified(1e-6), repetitions=1, budget=Budget(0.01, 3.0, own=5.0))
+    assert diary[0] == "own default"
+    assert [record.name for record in records] == ["own", "half", "snail"]
+    first, second, third = records
+    assert first.budget == 5.0
+    assert third.budget == 2.0 * second.budget == 3.0 * first.attempts[0].seconds >= 0.3
+    value, bound = ratio(third.as_dict(), first.as_dict())
+    assert bound
+    assert value > 2.0
+    assert Budget(1.0, 3.0).of_others(0.1) == 1.0
+    assert Budget(1.0, 3.0, own=7.0).of_others(math.nan) == 7.0  # as long as the reference had
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    first, second, third = ({"n": n, "ε": 0.5} for n in (1, 2, 3))
+    ledger = Ledger(tmp_path, "part", quick=False)
+    for case in (first, second):
+        assert ledger.find(case) is None
+        ledger.add(case, {"case": case, "records": [case["n"]]})
+    ledger.save(budget=4.0)  # and here it is killed
+    resumed = Ledger(tmp_path, "part", resume=True, quick=True)
+    assert [resumed.find(case) is None for case in (first, second, third)] == [False, False, True]
+    resumed.add(third, {"case": third, "records": [3]})
+    again = Ledger(tmp_path, "part", again=["n 2"], quick=True)
+    assert [again.find(case) is None for case in (first, second, third)] == [False, True, False]
+    again.add(second, {"case": second, "records": [20]})
+    assert again.find(second) is not None
+    stored = load(tmp_path, "part")
+    assert stored is not None
+    assert [entry["records"] for entry in stored["cases"]] == [[1], [20], [3]]
+    assert (stored["budget"], stored["quick"], stored["part"]) == (4.0, True, "part")
+    assert Ledger(tmp_path, "part").find(first) is None  # without --resume everything is measured anew
+
+
+def test_a_part_takes_its_cases_from_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is missing is raced, and every race is on disk before the next begins."""
+    from benchmarks.parts import small
+
+    raced: list[int] = []
+
+    def fake_race(*arguments: object, **options: object) -> list[Record]:
+        stored = load(tmp_path, "small")
+        assert stored is not None
+        raced.append(len(stored["cases"]))
+        return [Record("driftway", ours=True, reference=True, status="reached", seconds=[0.1])]
+
+    monkeypatch.setattr(small, "race", fake_race)
+    monkeypatch.setattr(small, "tight_bound", lambda *arguments, **options: 0.0)
+    small.run(Scale(quick=True), Ledger(tmp_path, "small"))
+    assert raced == [0, 1, 2, 3]
+    small.run(Scale(quick=True), Ledger(tmp_path, "small", resume=True))
+    assert len(raced) == 4
+    small.run(Scale(quick=True), Ledger(tmp_path, "small", again=["weight 1,"]))
+    assert len(raced) == 6
 
 
 def test_repetitions_stop_when_the_budget_is_spent() -> None:
     judge, right, _ = small_race()
     entrant = Entrant("slow", [[Fake("slow", right, [], sleep=0.1).rung()]])
-    (record,) = race([entrant], judge, certified(1e-6), repetitions=10, budget=0.25)
+    (record,) = race([entrant], judge, certified(1e-6), repetitions=10, budget=Budget(0.25))
     assert record.status == "reached"
     assert 2 <= len(record.seconds) <= 4
 
 
 def test_our_own_solvers_stop_at_their_deadline_and_keep_what_they_have() -> None:
     problem = a_problem()
-    entrant = solver_entrant("ours", problem, ForwardBackward, tol=0.0, budget=0.05, settings="FB")
-    (record,) = race([entrant], Judge(problem), certified(0.0), repetitions=1, budget=0.05)
+    entrant = solver_entrant("ours", problem, ForwardBackward, tol=0.0, settings="FB")
+    (record,) = race([entrant], Judge(problem), certified(0.0), repetitions=1, budget=Budget(0.05))
     assert record.status == "over budget"
     assert math.isfinite(record.gap)
     assert record.curve
@@ -215,7 +283,7 @@ def test_our_own_solvers_stop_at_their_deadline_and_keep_what_they_have() -> Non
     def not_written() -> object:
         raise TypeError("unexpected keyword argument 'accelerate'")
 
-    absent = solver_entrant("ours", problem, not_written, tol=0.0, budget=0.05, settings="")
+    absent = solver_entrant("ours", problem, not_written, tol=0.0, settings="")
     assert "accelerate" in absent.unavailable
 
 
@@ -340,5 +408,5 @@ def test_pots_group_lasso_is_our_group_lasso() -> None:
     X, Y = clouds(20, 10)
     problem = Problem(PointCloudCost(X, Y), epsilon=0.5, regularizer=GroupLasso(np.arange(20) % 2, weight=0.1))
     judge = Judge(problem, solve(problem, tol=1e-9, max_iter=10_000).lower_bound)
-    (record,) = race([group_lasso_entrant(problem, budget=20.0)], judge, certified(1e-3), repetitions=1, budget=20.0)
+    (record,) = race([group_lasso_entrant(problem)], judge, certified(1e-3), repetitions=1, budget=Budget(20.0))
     assert record.status == "reached", record

@@ -6,8 +6,9 @@ import math
 from itertools import product
 from typing import Any
 
-from benchmarks.interleave import Entrant, race, reference_of
+from benchmarks.interleave import Budget, Entrant, race, reference_of
 from benchmarks.judge import Judge
+from benchmarks.ledger import Ledger
 from benchmarks.ours import certified, solver_entrant, tight_bound
 from benchmarks.peers_pot import gcg_entrant
 from benchmarks.problems import figure2_problem
@@ -31,35 +32,35 @@ from benchmarks.scale import Scale
 from driftway import ConditionalGradient, ForwardBackward, FrankWolfe
 
 TOL = 1e-6
+MULTIPLE, SHARE = 10.5, 0.6  # of our time, for the others; of that, for those who are far from the target
 CGS, PAPER, GCG = "CGS", "Algorithm 1, α = 10", ("POT gcg", "POT gcg (log)")
 
 
-def run(scale: Scale) -> dict[str, Any]:
+def run(scale: Scale, ledger: Ledger) -> None:
     """Races all solvers on the six problems."""
     n, m = scale.pick((5000, 1000), (200, 40))
-    budget, repetitions = scale.budget(20.0, 0.4), scale.pick(3, 2)
+    seconds, repetitions = scale.budget(100.0, 0.4), scale.pick(3, 2)
+    ledger.save(budget=seconds)
     problems = list(product((0.5, 0.01), ("coupling", "mean", "sum")))
-    found = []
     with cases(problems, "figure2") as (items, announce):
         for strength, normalization in items:
+            case = {"λ": strength, "normalization": normalization, "n": n, "m": m}
+            if ledger.find(case) is not None:
+                continue
             announce("making the problem")
             problem = figure2_problem(strength, normalization=normalization, n=n, m=m)
             announce("a tight lower bound")
-            judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=budget))
+            judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=seconds))
             records = race(
-                _entrants(problem, budget), judge, certified(TOL),
-                repetitions=repetitions, budget=budget, announce=announce,
+                _entrants(problem), judge, certified(TOL),
+                repetitions=repetitions, budget=Budget(seconds, MULTIPLE), announce=announce,
             )  # fmt: skip
-            case = {"λ": strength, "normalization": normalization, "n": n, "m": m}
-            found.append({"case": case, "records": [record.as_dict() for record in records]})
-    return {"cases": found, "budget": budget}
+            ledger.add(case, {"case": case, "records": [record.as_dict() for record in records]})
 
 
-def _entrants(problem: Any, budget: float) -> list[Entrant]:
-    def ours(name: str, make: Any, settings: str, limit: float = budget, reference: bool = False) -> Entrant:
-        return solver_entrant(
-            name, problem, make, tol=TOL, budget=limit, settings=settings, reference=reference
-        )  # fmt: skip
+def _entrants(problem: Any) -> list[Entrant]:
+    def ours(name: str, make: Any, settings: str, share: float = 1.0, reference: bool = False) -> Entrant:
+        return solver_entrant(name, problem, make, tol=TOL, settings=settings, reference=reference, share=share)
 
     return [
         ours("driftway", lambda: None, "solve(problem)", reference=True),
@@ -73,12 +74,12 @@ def _entrants(problem: Any, budget: float) -> list[Entrant]:
             PAPER,
             lambda: ForwardBackward(step=10.0),
             "ForwardBackward(step=10.0), the paper's constant step",
-            0.6 * budget,
+            SHARE,
         ),
         ours(CGS, ConditionalGradient, "ConditionalGradient(), inner problems warm-started, line search"),
-        ours("CG", FrankWolfe, "FrankWolfe(), POT's network simplex as oracle", limit=0.6 * budget),
-        gcg_entrant(problem, budget=0.6 * budget, keep=True),
-        gcg_entrant(problem, budget=0.6 * budget, method="sinkhorn_log", keep=True),
+        ours("CG", FrankWolfe, "FrankWolfe(), POT's network simplex as oracle", SHARE),
+        gcg_entrant(problem, keep=True, share=SHARE),
+        gcg_entrant(problem, method="sinkhorn_log", keep=True, share=SHARE),
     ]
 
 
@@ -88,9 +89,9 @@ def read(data: dict[str, Any]) -> Reading:
     return Reading(
         "Figure 2",
         "The optimisation problem of the paper's Figure 2, to a certified relative gap and a marginal error of "
-        f"1e-6. Every solver had {data['budget']:g} s per run; CG, POT and the constant step "
-        f"{0.6 * data['budget']:g} s. Gaps are relative to the best lower bound that any certificate gave. Cells: "
-        "median seconds, and how many times ours.",
+        f"1e-6. Ours had {data['budget']:g} s per run, the others {MULTIPLE:g} times what ours took and at least "
+        f"{data['budget']:g} s; CG, POT and the constant step {SHARE:g} times that. Gaps are "
+        "relative to the best lower bound that any certificate gave. Cells: median seconds, and how many times ours.",
         [race_table("Seconds to a gap of 1e-6", races), _gaps(races)],
         _targets(races),
         [_claim(races)],

@@ -6,8 +6,9 @@ import math
 from itertools import product
 from typing import Any
 
-from benchmarks.interleave import Endurance, race
+from benchmarks.interleave import Budget, Endurance, race
 from benchmarks.judge import Judge
+from benchmarks.ledger import Ledger
 from benchmarks.ours import certified, solver_entrant, tight_bound
 from benchmarks.peers_pot import group_lasso_entrant
 from benchmarks.problems import labelled_problem
@@ -27,6 +28,7 @@ from benchmarks.scale import Scale
 from driftway import ConditionalGradient
 
 SETTINGS = ((0.1, 2.0), (1.0, 0.1))  # POT's example plot_otda_classes, and the defaults of its SinkhornL1l2Transport
+MULTIPLE = 10.5  # of our time, for the others
 POT = "POT sinkhorn_l1l2_gl"
 
 
@@ -36,30 +38,33 @@ def harder(case: dict[str, Any], other: dict[str, Any]) -> bool:
     return same and case["n"] >= other["n"] and case["gap"] <= other["gap"]
 
 
-def run(scale: Scale) -> dict[str, Any]:
+def run(scale: Scale, ledger: Ledger) -> None:
     """Races on all sizes, settings and targets."""
     sizes = scale.pick(((500, 50), (1000, 200), (2000, 500), (5000, 1000)), ((100, 20),))
-    budget, repetitions = scale.budget(12.0, 1.0), scale.pick(3, 2)
-    endurance, found = Endurance(harder), []
+    seconds, repetitions = scale.budget(12.0, 1.0), scale.pick(3, 2)
+    ledger.save(budget=seconds)
+    endurance = Endurance(harder)
     with cases(list(product(SETTINGS, sizes, (1e-3, 1e-6))), "group_lasso") as (items, announce):
         for (strength, weight), (n, m), tol in items:
+            case = {"ε": strength, "η": weight, "n": n, "m": m, "gap": tol}
+            if (entry := ledger.find(case)) is not None:
+                endurance.learn(entry["records"], case)
+                continue
             announce("making the problem")
             problem = labelled_problem(n, m, strength, weight)
-            case = {"ε": strength, "η": weight, "n": n, "m": m, "gap": tol}
-            options: dict[str, Any] = {"tol": tol, "budget": budget}
             entrants = [
-                solver_entrant("driftway", problem, lambda: None, settings="solve(problem)", reference=True, **options),
-                solver_entrant("CGS", problem, ConditionalGradient, settings="ConditionalGradient()", **options),
-                group_lasso_entrant(problem, budget=budget),
+                solver_entrant("driftway", problem, lambda: None, settings="solve(problem)", reference=True, tol=tol),
+                solver_entrant("CGS", problem, ConditionalGradient, settings="ConditionalGradient()", tol=tol),
+                group_lasso_entrant(problem),
             ]
-            judge = Judge(problem, tight_bound(problem, tol=0.1 * tol, budget=budget))
-            records = race(
+            judge = Judge(problem, tight_bound(problem, tol=0.1 * tol, budget=seconds))
+            raced = race(
                 endurance.admit(entrants, case), judge, certified(tol),
-                repetitions=repetitions, budget=budget, announce=announce,
+                repetitions=repetitions, budget=Budget(seconds, MULTIPLE), announce=announce,
             )  # fmt: skip
+            records = [record.as_dict() for record in raced]
             endurance.learn(records, case)
-            found.append({"case": case, "records": [record.as_dict() for record in records]})
-    return {"cases": found, "budget": budget}
+            ledger.add(case, {"case": case, "records": records})
 
 
 def read(data: dict[str, Any]) -> Reading:
@@ -77,9 +82,9 @@ def read(data: dict[str, Any]) -> Reading:
         "Group lasso",
         "Two moons with two classes, the target turned by 30°; squared distances divided by their median. (ε, η) "
         "are those of POT's example plot_otda_classes, (0.1, 2), and the defaults of its SinkhornL1l2Transport, (1, "
-        f"0.1). POT's iterations are raised until it reaches the target or {data['budget']:g} s are over. Equal "
-        "objective: POT's seconds over ours to the gap that POT reached, for the setting of POT that this favours "
-        "most.",
+        f"0.1). POT's iterations are raised until it reaches the target or {MULTIPLE:g} times our time and "
+        f"{data['budget']:g} s are over. Equal objective: POT's seconds over ours to the gap that POT reached, "
+        "for the setting of POT that this favours most.",
         [
             race_table("Seconds to the gap", races),
             Table("Equal objective", ["case", "POT: seconds → gap, setting by setting", "POT / ours"], rows),

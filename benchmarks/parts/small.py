@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from benchmarks.interleave import race, reference_of
+from benchmarks.interleave import Budget, race, reference_of
 from benchmarks.judge import Judge
+from benchmarks.ledger import Ledger
 from benchmarks.ours import certified, solver_entrant, tight_bound
 from benchmarks.peers_pot import gcg_entrant
 from benchmarks.problems import step_problem
@@ -19,26 +20,28 @@ TOL = 1e-6
 GOAL = 5e-3
 
 
-def run(scale: Scale) -> dict[str, Any]:
+def run(scale: Scale, ledger: Ledger) -> None:
     """Races on two weights and two strengths."""
-    budget, repetitions = scale.budget(5.0, 0.4), scale.pick(25, 3)
-    found = []
+    seconds, repetitions = scale.budget(5.0, 0.4), scale.pick(25, 3)
+    ledger.save(budget=seconds)
     with cases(list(product((1.0, 50.0), (0.5, 0.01))), "small") as (items, announce):
         for weight, strength in items:
-            problem = step_problem(strength, weight)
-            options: dict[str, Any] = {"tol": TOL, "budget": budget}
-            entrants = [
-                solver_entrant("driftway", problem, lambda: None, settings="solve(problem)", reference=True, **options),
-                solver_entrant("ForwardBackward", problem, ForwardBackward, settings="ForwardBackward()", **options),
-                solver_entrant("CGS", problem, ConditionalGradient, settings="ConditionalGradient()", **options),
-                gcg_entrant(problem, budget=budget),
-                gcg_entrant(problem, budget=budget, method="sinkhorn_log"),
-            ]
-            judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=budget))
-            records = race(entrants, judge, certified(TOL), repetitions=repetitions, budget=budget, announce=announce)
             case = {"weight": weight, "ε / mean cost": strength, "n": 500, "m": 50}
-            found.append({"case": case, "records": [record.as_dict() for record in records]})
-    return {"cases": found, "budget": budget}
+            if ledger.find(case) is not None:
+                continue
+            problem = step_problem(strength, weight)
+            entrants = [
+                solver_entrant("driftway", problem, lambda: None, settings="solve(problem)", reference=True, tol=TOL),
+                solver_entrant("ForwardBackward", problem, ForwardBackward, settings="ForwardBackward()", tol=TOL),
+                solver_entrant("CGS", problem, ConditionalGradient, settings="ConditionalGradient()", tol=TOL),
+                gcg_entrant(problem),
+                gcg_entrant(problem, method="sinkhorn_log"),
+            ]
+            judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=seconds))
+            records = race(
+                entrants, judge, certified(TOL), repetitions=repetitions, budget=Budget(seconds), announce=announce
+            )
+            ledger.add(case, {"case": case, "records": [record.as_dict() for record in records]})
 
 
 def read(data: dict[str, Any]) -> Reading:

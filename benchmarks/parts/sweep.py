@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from benchmarks import peers_ott, peers_pot
 from benchmarks.interleave import PAUSE
+from benchmarks.ledger import Ledger
 from benchmarks.limits import machine_limits
 from benchmarks.ours import default_engine
 from benchmarks.problems import rotated_moons
@@ -33,17 +34,17 @@ Contest = Callable[[Array, Array], Callable[[], float]]
 ITERATIONS = 20  # of ours, in a row
 
 
-def run(scale: Scale) -> dict[str, Any]:
+def run(scale: Scale, ledger: Ledger) -> None:
     """Everybody's first measurement, then everybody's second, and so on."""
     n, m = scale.pick((5000, 1000), (1000, 200))
     repetitions = scale.pick(15, 3)
-    found = []
     with cases([np.dtype(np.float64), np.dtype(np.float32)], "sweep") as (items, announce):
         for dtype in items:
+            if ledger.find({"dtype": str(dtype)}) is not None:
+                continue
             X, Y = (rotated_moons(k, degrees, k).astype(dtype) for k, degrees in ((n, 0.0), (m, 18.0)))
-            found.append(_contest(X, Y, repetitions, announce))
-    limits = machine_limits(scale.pick(9, 3), scale.pick(2**25, 2**21))
-    return {"cases": found, "limits": limits, "n": n, "m": m}
+            ledger.add({"dtype": str(dtype)}, _contest(X, Y, repetitions, announce))
+    ledger.save(limits=machine_limits(scale.pick(9, 3), scale.pick(2**25, 2**21)), n=n, m=m)
 
 
 def _contest(X: Array, Y: Array, repetitions: int, announce: Callable[[str], None]) -> dict[str, Any]:
