@@ -1,8 +1,8 @@
 """The race: everybody's first repetition, then everybody's second, and so on, in one process.
 
 Before the clock starts, a calibration finds for every entrant the loosest of its settings that reaches the target by
-our judgement. The reference comes first, and the others' budget is a multiple of the time that it took: who needs more
-is recorded as over budget, which is a ratio of at least that multiple, and does not run again.
+our judgement. The reference comes first, with its first repetition, and the others' budget is a multiple of what that
+took: who needs more is recorded as over budget, which is a ratio of at least that multiple, and does not run again.
 """
 
 from __future__ import annotations
@@ -141,10 +141,11 @@ def race(
         own = budget.of_reference() if entrant.reference else seconds
         runners.append(_calibrate(entrant, judge, reached, entrant.share * own))
         if entrant.reference:
-            seconds = budget.of_others(_shortest(runners[-1].record))
+            seconds = budget.of_others(_shortest(runners[-1], judge, reached))
     for repetition in range(repetitions):
         for runner in runners:
-            if runner.rung is None or sum(runner.record.seconds) > runner.record.budget:
+            done = len(runner.record.seconds) > repetition or sum(runner.record.seconds) > runner.record.budget
+            if runner.rung is None or done:
                 continue
             announce(f"{runner.record.name} {repetition + 1}/{repetitions}")
             _repeat(runner, judge, reached)
@@ -246,11 +247,11 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
     return best
 
 
-def _shortest(record: Record) -> float:
-    """Seconds of the fastest attempt that reached the target; NaN if none did."""
-    if record.status != "reached":
-        return math.nan
-    return min(attempt.seconds for attempt in record.attempts if attempt.settings == record.settings)
+def _shortest(runner: _Running, judge: Judge, reached: Reached) -> float:
+    """Seconds that the reference takes once it is warm: its first repetition; NaN if it does not reach the target."""
+    if runner.rung is not None:
+        _repeat(runner, judge, reached)
+    return min(runner.record.seconds, default=math.nan)
 
 
 def _attempt(
