@@ -61,8 +61,8 @@ class Entrant:
     Of every ladder the first rung that reaches the target counts; of several ladders (variants of the algorithm, the
     one for hard cases first) the fastest, and none after one that was over budget. `reference` marks the entrant that
     ratios are relative to, `ours` those that are part of driftway; `share` is its part of the budget. One that is not
-    installed says so in `unavailable`; one that needed more than `needs` seconds in an easier case says in `lesson`
-    which one that was.
+    installed says so in `unavailable`; one that needed more than `needs` seconds in an easier case, or failed there
+    (then `needs` is infinite), says in `lesson` which one that was.
     """
 
     name: str
@@ -159,32 +159,35 @@ def race(
 
 
 class Endurance:
-    """Remembers who was over budget, so that nobody is sent into a harder case of the same kind.
+    """Remembers who failed or was over budget, so that nobody is sent into a harder case of the same kind in vain.
 
     `harder(case, other)` says whether `case` is at least as hard as `other`.
     """
 
     def __init__(self, harder: Callable[[dict[str, Any], dict[str, Any]], bool]) -> None:
         self.harder = harder
-        self.lost: list[tuple[str, float, dict[str, Any]]] = []
+        self.lost: list[tuple[str, float, str, dict[str, Any]]] = []
 
     def admit(self, entrants: Iterable[Entrant], case: dict[str, Any]) -> list[Entrant]:
         """The entrants, with what those need at least that lost an easier case."""
         return [self._admitted(entrant, case) for entrant in entrants]
 
     def learn(self, records: Iterable[dict[str, Any]], case: dict[str, Any]) -> None:
-        """Takes note of who was over which budget."""
-        self.lost += [(r["name"], r["budget"], case) for r in records if r["status"] == "over budget"]
+        """Takes note of who was over which budget, and of who failed, which no budget mends."""
+        self.lost += [
+            (r["name"], math.inf if r["status"] == "failed" else r["budget"], r["status"], case)
+            for r in records
+            if r["status"] in {"over budget", "failed"}
+        ]
 
     def _admitted(self, entrant: Entrant, case: dict[str, Any]) -> Entrant:
-        lessons = [
-            (needs, other) for name, needs, other in self.lost if name == entrant.name and self.harder(case, other)
-        ]
+        lessons = [lesson[1:] for lesson in self.lost if lesson[0] == entrant.name and self.harder(case, lesson[-1])]
         if not lessons or entrant.reference:
             return entrant
-        needs, other = max(lessons, key=lambda lesson: lesson[0])
+        needs, status, other = max(lessons, key=lambda lesson: lesson[0])
         where = ", ".join(f"{key} {value}" for key, value in other.items())
-        return replace(entrant, needs=needs, lesson=f"not run: over {needs:.3g} s already at {where}")
+        what = "failed" if status == "failed" else f"over {needs:.3g} s"
+        return replace(entrant, needs=needs, lesson=f"not run: {what} already at {where}")
 
 
 def ratio(record: dict[str, Any], reference: dict[str, Any]) -> tuple[float, bool]:
@@ -208,6 +211,9 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
     best = _Running(record)
     if entrant.unavailable:
         record.status, record.note = "unavailable", entrant.unavailable
+        return best
+    if entrant.lesson and entrant.needs == math.inf:
+        record.note = entrant.lesson
         return best
     if entrant.lesson and entrant.needs >= budget:
         record.status, record.note, record.budget = "over budget", entrant.lesson, entrant.needs

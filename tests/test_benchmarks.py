@@ -208,6 +208,23 @@ def test_who_is_over_budget_is_stopped_recorded_and_spared_harder_cases() -> Non
     assert diary.count("snail default") == 2
 
 
+def test_who_failed_is_spared_harder_cases() -> None:
+    judge, right, wrong = small_race()
+    diary: list[str] = []
+    endurance = Endurance(lambda case, other: case["n"] >= other["n"])
+    entrants = [
+        Entrant("own", [[Fake("own", right, diary).rung()]], ours=True, reference=True),
+        Entrant("wrong", [[Fake("wrong", wrong, diary).rung()]]),
+    ]
+    for n in (2, 3):
+        case = {"n": n}
+        records = race(endurance.admit(entrants, case), judge, certified(1e-6), repetitions=1, budget=Budget(5.0))
+        endurance.learn([record.as_dict() for record in records], case)
+        assert [record.status for record in records] == ["reached", "failed"]
+    assert diary.count("wrong default") == 1
+    assert records[1].note == "not run: failed already at n 2"
+
+
 def test_everybody_has_a_multiple_of_the_time_of_the_reference() -> None:
     """The reference runs first, wherever it stands, and who is over budget is behind by the multiple."""
     judge, right, _ = small_race()
