@@ -1,8 +1,9 @@
 """The race: everybody's first repetition, then everybody's second, and so on, in one process.
 
 Before the clock starts, a calibration finds for every entrant the loosest of its settings that reaches the target by
-our judgement. The reference comes first, with its first repetition, and the others' budget is a multiple of what that
-took: who needs more is recorded as over budget, which is a ratio of at least that multiple, and does not run again.
+our judgement. The reference comes first, and runs again before each of the others, whose budget is a multiple of what
+that took: who needs more is recorded as over budget, which is a ratio of at least that multiple whatever else the
+machine was doing, and does not run again.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Attempt:
 
 @dataclass
 class Record:
-    """What became of an entrant in one case."""
+    """What became of an entrant in one case; `beside` are the seconds of the reference just before its calibration."""
 
     name: str
     ours: bool
@@ -102,6 +103,7 @@ class Record:
     certified: float = math.nan
     prepared: float = 0.0
     budget: float = math.nan
+    beside: float = math.nan
     note: str = ""
     attempts: list[Attempt] = field(default_factory=list)
     curve: list[tuple[float, float]] = field(default_factory=list)
@@ -135,17 +137,16 @@ def race(
     announce: Callable[[str], None] = lambda text: None,
 ) -> list[Record]:
     """Calibrates all entrants one after the other, the reference first, then times them interleaved."""
-    runners, seconds = [], budget.least
+    runners: list[_Running] = []
     for entrant in sorted(entrants, key=lambda entrant: not entrant.reference):
         announce(f"calibrating {entrant.name}")
-        own = budget.of_reference() if entrant.reference else seconds
-        runners.append(_calibrate(entrant, judge, reached, entrant.share * own))
-        if entrant.reference:
-            seconds = budget.of_others(_shortest(runners[-1], judge, reached))
+        beside = _beside(runners, judge, reached) if budget.multiple else math.nan
+        seconds = budget.of_reference() if entrant.reference else budget.of_others(beside)
+        runners.append(_calibrate(entrant, judge, reached, entrant.share * seconds))
+        runners[-1].record.beside = beside
     for repetition in range(repetitions):
         for runner in runners:
-            done = len(runner.record.seconds) > repetition or sum(runner.record.seconds) > runner.record.budget
-            if runner.rung is None or done:
+            if runner.rung is None or sum(runner.record.seconds) > runner.record.budget:
                 continue
             announce(f"{runner.record.name} {repetition + 1}/{repetitions}")
             _repeat(runner, judge, reached)
@@ -195,7 +196,8 @@ def ratio(record: dict[str, Any], reference: dict[str, Any]) -> tuple[float, boo
     if reference["status"] != "reached":
         return math.nan, False
     if record["status"] == "over budget":
-        return record["budget"] / reference["median"], True
+        beside = record.get("beside", math.nan)
+        return record["budget"] / (beside if math.isfinite(beside) else reference["median"]), True
     if record["status"] != "reached":
         return math.nan, False
     return record["median"] / reference["median"], False
@@ -253,11 +255,13 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
     return best
 
 
-def _shortest(runner: _Running, judge: Judge, reached: Reached) -> float:
-    """Seconds that the reference takes once it is warm: its first repetition; NaN if it does not reach the target."""
-    if runner.rung is not None:
-        _repeat(runner, judge, reached)
-    return min(runner.record.seconds, default=math.nan)
+def _beside(runners: Sequence[_Running], judge: Judge, reached: Reached) -> float:
+    """Seconds that the reference takes now, which counts as one of its repetitions; NaN if it has none."""
+    for runner in runners:
+        if runner.record.reference and runner.rung is not None:
+            _repeat(runner, judge, reached)
+            return runner.record.seconds[-1] if runner.record.seconds else math.nan
+    return math.nan
 
 
 def _attempt(
@@ -268,7 +272,7 @@ def _attempt(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with time_limit(max(60.0, 3.0 * budget)):
+            with time_limit(max(180.0, 3.0 * budget)):
                 prepared = rung.prepare(budget) if rung.prepare is not None else 0.0
             began = time.perf_counter()
             with time_limit(limit):

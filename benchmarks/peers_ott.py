@@ -19,7 +19,7 @@ Geometry = Callable[[], Any]
 MISSING = "" if find_spec("ott") and find_spec("jax") else "OTT-JAX is not installed"
 _COMPILED: dict[tuple[object, ...], Any] = {}
 _PACES: dict[tuple[object, ...], float] = {}
-PACE = 20  # iterations from which the speed is taken
+PACE = 4  # iterations from which the speed is taken
 MOST, EVERY = 500_000, 10
 
 
@@ -99,7 +99,7 @@ class Compiled:
     def pace(self) -> float:
         """Seconds per iteration."""
         if self.kind() not in _PACES:
-            self.compile(PACE)
+            self.compile(PACE, every=PACE)
             self.run()
             began = time.perf_counter()
             self.run()
@@ -123,7 +123,7 @@ def sinkhorn_entrant(
 
         def prepare(budget: float) -> float:
             # A compiled loop cannot be interrupted: it gets as many iterations as fit its budget.
-            return solver.compile(int(np.clip(1.1 * budget / solver.pace(), PACE, MOST)) // EVERY * EVERY)
+            return solver.compile(int(np.clip(1.1 * budget / solver.pace(), EVERY, MOST)) // EVERY * EVERY)
 
         def run(budget: float) -> Answer:
             output = solver.run()

@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
 
 
 # A number that was no number: everything read from a file is prepared for it.
-_NUMBERS = {"gap", "marginal_error", "certified", "median", "seconds", "budget", "value"}
+_NUMBERS = {"gap", "marginal_error", "certified", "median", "seconds", "budget", "beside", "value"}
 
 
 def _restored(value: Any, key: str = "") -> Any:
