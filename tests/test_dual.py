@@ -172,7 +172,7 @@ def test_the_compiled_solve_of_a_small_problem_is_the_whole_solve(monkeypatch: p
         smooth = TimeSmoothness(Y[:, :r], X[:, :r], 3.0)
         p = Problem(PointCloudCost(X, Y), epsilon=0.05, regularizer=smooth)
         with monkeypatch.context() as context:
-            context.setattr(dual_ascent, "_climb", lambda model, here, *_: (here, 0, False))
+            context.setattr(dual_ascent._Course, "run", lambda *_: 0)
             small = solve(p, tol=1e-8)
         with monkeypatch.context() as context:
             context.setattr(dual_ascent, "SMALL_ENTRIES", 0)
@@ -217,7 +217,6 @@ def test_the_automatic_choice_is_said() -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(12, 2)), rng.normal(size=(8, 2))
     chosen = {
-        "Sinkhorn": None,
         "DualAscent": TimeSmoothness(Y, X),
         "DualNewton": GroupLasso(np.arange(12) % 2, 0.3),
         "ForwardBackward": Laplacian(np.ones((12, 12)), Y),
@@ -230,6 +229,43 @@ def test_the_automatic_choice_is_said() -> None:
     assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=weak)).message
     assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3), init=np.full((12, 8), 1 / 96)).message
     assert Sinkhorn().direct
+
+
+def test_plain_transport_goes_to_newton_where_it_is_small_and_the_strength_is_not() -> None:
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    cost = rng.random((40, 30))
+    cost[0, 0], cost[1, 1] = 0.0, 1.0
+
+    def message(epsilon: float, cost: np.ndarray = cost, engine: Threads | None = None) -> str:
+        return solve(Problem(cost, epsilon=epsilon), engine=engine).message
+
+    assert "DualAscent" in message(0.1)
+    assert "DualAscent" in message(1.0001e-4)
+    assert "Sinkhorn" in message(0.9999e-4)
+    assert "Sinkhorn" in message(0.1, engine=Threads(compiled=False))
+    assert "Sinkhorn" in message(0.1, rng.random((20, 129)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_newton_solves_plain_transport_of_any_masses(seed: int) -> None:
+    """Masses down to 1e-25 and zero, costs of any magnitude: certified, and equal to what Sinkhorn finds."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 200)), int(rng.integers(2, 100))
+    cost = 10.0 ** rng.uniform(-6, 6) * (rng.random((n, m)) if seed % 2 else np.abs(rng.standard_cauchy((n, m))))
+    a, b = (rng.dirichlet(np.full(size, 0.1 if seed % 3 else 1.0)) for size in (n, m))
+    if seed % 4 == 0:
+        a[rng.integers(n)], b[rng.integers(m)] = 0.0, 0.0
+    a, b = 10.0 ** (seed % 5) * a / a.sum(), 10.0 ** (seed % 5) * b / b.sum()
+    given = Problem(cost, a, b, epsilon=float(np.ptp(cost)) * 10.0 ** rng.uniform(-4, 1))
+    found, other = solve(given, tol=1e-9), solve(given, Sinkhorn(), tol=1e-9)
+    assert "DualAscent" in found.message
+    assert found.converged
+    gamma, unit = found.plan.dense(), max(abs(other.value), given.epsilon * given.mass)
+    assert np.abs(gamma.sum(axis=0) - b).sum() + np.abs(gamma.sum(axis=1) - a).sum() <= 1.001e-9 * given.mass
+    assert abs(found.value - other.value) <= 2e-9 * unit
+    assert max(found.lower_bound, other.lower_bound) <= min(found.value, other.value) + 1e-12 * unit
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.01, 0.001])

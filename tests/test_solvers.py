@@ -259,7 +259,7 @@ def test_auto_steps_descend_steadily_where_the_condition_number_is_huge() -> Non
 
 def test_the_default_solver_follows_from_the_problem() -> None:
     d = data(6, 5, seed=0)
-    assert "Sinkhorn" in solve(problem(d, "none", 0.1)).message
+    assert "Sinkhorn" in solve(problem(d, "none", 0.1), engine=Threads(compiled=False)).message
     assert "DualAscent, factored" in solve(problem(d, "time-mean", 0.1)).message
     assert "ForwardBackward, factored" in solve(problem(d, "laplacian-source", 0.1)).message
     dense = solve(problem(d, "lasso", 0.1)).message, solve(problem(d, "lasso+time", 0.1)).message

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from driftway.engine import Engine
 from driftway.iteration import Solver, is_weak
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import Zero
 from driftway.solvers import dual_newton, moment_dual
-from driftway.solvers.dual_ascent import DualAscent
+from driftway.solvers.dual_ascent import DualAscent, is_small
 from driftway.solvers.dual_newton import DualNewton
 from driftway.solvers.entropic import Sinkhorn
 from driftway.solvers.forward_backward import ForwardBackward
 from driftway.solvers.frank_wolfe import FrankWolfe
+
+# Below this share of the cost's range plain transport is left to Sinkhorn, which is made for any ε.
+LEAST_STRENGTH = 1e-4
 
 
 def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
@@ -21,9 +26,18 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
     if from_plan:
         return ForwardBackward()
     if isinstance(problem.regularizer, Zero):
-        return Sinkhorn()
+        return DualAscent() if _by_newton(problem, engine) else Sinkhorn()
     if moment_dual.fits(problem):
         return DualAscent()
     if dual_newton.fits(problem) and getattr(engine, "compiled", False) and not is_weak(problem):
         return DualNewton()
     return ForwardBackward(accelerate=problem.regularizer.convex)
+
+
+def _by_newton(problem: Problem, engine: Engine) -> bool:
+    """Whether plain transport is small enough for compiled Newton steps, and ε large enough for them to be few."""
+    if not is_small(problem.shape, engine):
+        return False
+    cost = problem.cost.rows(slice(None))
+    with np.errstate(over="ignore"):
+        return bool(problem.epsilon >= LEAST_STRENGTH * (np.max(cost) - np.min(cost)))

@@ -13,11 +13,14 @@ import numpy as np
 from numba import njit
 
 from driftway.compiled import FAST
+from driftway.damping import CLOSE, DAMPING, HIGHEST, SHORTEST, UNDAMPED
 from driftway.elementary import exp2
 
 LOG2E = 1.4426950408889634
-# The share of a promised rise that a step must keep, the shortest step, and what of the dual's magnitude is rounding.
-SUFFICIENT, SHORTEST, ROUNDING = 1e-4, 1e-4, 1e-14
+# The share of a promised rise that a step must keep, and what of the dual's magnitude is rounding.
+SUFFICIENT, ROUNDING = 1e-4, 1e-14
+# What a column that has underflowed is taken to hold; and the share of its mass below which it is filled at once.
+LEAST, STARVED = 1e-300, 0.1
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
@@ -144,13 +147,20 @@ def _solve(S: Any, x: Any) -> bool:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def _direction(R: Any, a: Any, b: Any, q: Any, epsilon: float, residual: Any, here: Any, dg: Any, dP: Any) -> None:
-    """The Newton step (dg, dP): a system of size m for dg after the elimination of P."""
+def _direction(
+    R: Any, a: Any, b: Any, q: Any, epsilon: float, damping: float, residual: Any, here: Any, dg: Any, dP: Any
+) -> bool:
+    """The Newton step (dg, dP): a system of size m for dg after the elimination of P; whether there is one.
+
+    Damping adds so much of what the Hessian can be at the most: the columns' masses, and the variance of R under rows
+    that lie at both ends of it.
+    """
     plan, _, columns, means = here
     (m, n), r = plan.shape, R.shape[1]
     mean, L = means / a, np.zeros((r, r, n))
     for k in range(r):
-        L[k, k] = q[k]
+        radius = 0.5 * (R[:, k].max() - R[:, k].min())
+        L[k, k] = q[k] + damping * radius * radius / epsilon * a
     stacked = np.empty((m, 1 + r, n))  # γ/√a, and the centred moments γ(R − mean) times L⁻¹/√ε
     root, scale = 1.0 / np.sqrt(a), math.sqrt(epsilon)
     for j in range(m):
@@ -180,19 +190,21 @@ def _direction(R: Any, a: Any, b: Any, q: Any, epsilon: float, residual: Any, he
         dg[j] = b[j] - columns[j] + right / epsilon
     flat = stacked.reshape((m, (1 + r) * n))
     gram = np.dot(flat, flat.T)
-    mass = np.sqrt(columns)
+    mass = np.sqrt(np.maximum(columns, STARVED * b))
     dg /= mass
-    damping, step = 1e-12, dg.copy()
+    more, step = 1e-12, dg.copy()
     while True:
         system = -gram / mass.reshape((m, 1)) / mass
         for j in range(m):
             for k in range(m):
                 system[j, k] += mass[j] * mass[k]  # the free constant in g
-            system[j, j] += 1.0 + damping
+            system[j, j] += 1.0 + damping + more
         step[:] = dg
         if _solve(system, step):
             break
-        damping = max(10.0 * damping, 1e-10)
+        if more > 1.0:  # out of range: with numbers in it the system would be positive definite
+            return False
+        more = max(10.0 * more, 1e-10)
     dg[:] = epsilon * step / mass
     for j in range(m):
         change = dg[j] / scale
@@ -201,19 +213,23 @@ def _direction(R: Any, a: Any, b: Any, q: Any, epsilon: float, residual: Any, he
             for i in range(n):
                 target[i] += change * moment[i]
     _backward(L, dP)
+    return True
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def _climb(
     C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, accuracy: float, limit: int
 ) -> Any:
-    """Newton steps at one strength, from (g, P) and into them; the evaluations they took, and f."""
+    """Newton steps at one strength, from (g, P) and into them; the evaluations they took, and f.
+
+    They end at column error and moment mismatch `accuracy`; if that is 0, after a whole step that promised little.
+    """
     (m, n), r = C.shape, R.shape[1]
     here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     there = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     dg, dP, residual = np.empty(m), np.empty((r, n)), np.empty((r, n))
     value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
-    spent, earlier = 1, np.inf
+    spent, earlier, balanced, damping = 1, np.inf, False, 0.0
     while spent < limit:
         error, mismatch = 0.0, 0.0
         for j in range(m):
@@ -222,10 +238,16 @@ def _climb(
             for i in range(n):
                 residual[k, i] = here[3][k, i] - c[k, i] - q[k, i] * P[k, i]
                 mismatch += 0.5 * residual[k, i] * residual[k, i] / q[k, i]
-        if error <= accuracy and mismatch <= accuracy * max(abs(value), epsilon):
+        if accuracy > 0 and error <= accuracy and mismatch <= accuracy * max(abs(value), epsilon):
             break
-        _direction(R, a, b, q, epsilon, residual, here, dg, dP)
-        slope, t, accepted, lost = 0.0, 1.0, False, False
+        if not balanced and np.any(here[2] < STARVED * b):  # an update of Sinkhorn's, which always ascends
+            g += epsilon * np.log(b / np.maximum(here[2], LEAST))
+            value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
+            spent, balanced = spent + 1, True
+            continue
+        if not _direction(R, a, b, q, epsilon, damping, residual, here, dg, dP):
+            break
+        slope, t, accepted, lost, balanced = 0.0, 1.0, False, False, False
         for j in range(m):
             slope += dg[j] * (b[j] - here[2][j])
         for k in range(r):
@@ -238,10 +260,19 @@ def _climb(
             lost = t * slope < ROUNDING * magnitude
             accepted = next_value >= value + SUFFICIENT * t * slope or lost
             t *= 0.5
-        if not accepted or (lost and error > 0.5 * earlier):
+        if lost and error > 0.5 * earlier:
             break
+        near = accuracy == 0.0 and t == 0.5 and slope <= CLOSE * epsilon and damping <= UNDAMPED
+        # Where the model promised too much, the next step is damped.
+        damping = 0.1 * damping if t == 0.5 else damping if t > 0.2 else max(10.0 * damping, DAMPING)
+        if not accepted:
+            if damping > HIGHEST:
+                break
+            continue
         g[:], P[:] = h, Q
         here, there, value, magnitude, earlier = there, here, next_value, next_magnitude, error
+        if near:
+            break
     return spent, here[1]
 
 
@@ -256,15 +287,14 @@ def follow(
     strengths: Any,
     g: Any,
     P: Any,
-    rough: float,
     accuracy: float,
     limit: int,
     updates: int,
 ) -> Any:
     """Solves for every strength from the solution of the one before, in (g, P); evaluations, and f.
 
-    Begins with so many of Sinkhorn's updates. All but the last strength are solved to the accuracy `rough`; at
-    most `limit` evaluations each.
+    Begins with so many of Sinkhorn's updates. All but the last strength are only solved as far as the next one needs
+    it; at most `limit` evaluations each.
     """
     (m, n), r = C.shape, R.shape[1]
     here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
@@ -272,7 +302,7 @@ def follow(
     for _ in range(updates):
         _evaluate(C, R, a, b, c, q, strengths[0], g, P, here)
         for j in range(m):
-            g[j] += strengths[0] * math.log(b[j] / max(here[2][j], 1e-300))
+            g[j] += strengths[0] * math.log(b[j] / max(here[2][j], LEAST))
     f = here[1]
     last_g, last_P = g.copy(), P.copy()
     for s in range(strengths.size):
@@ -289,6 +319,6 @@ def follow(
         elif s == 1:
             last_g[:], last_P[:] = g, P
         last = s == strengths.size - 1
-        count, f = _climb(C, R, a, b, c, q, strengths[s], g, P, accuracy if last else rough, limit)
+        count, f = _climb(C, R, a, b, c, q, strengths[s], g, P, accuracy if last else 0.0, limit)
         spent += count
     return spent, f

@@ -110,10 +110,12 @@ class Ascent:
             self._pairs.append((step, change, curvature))
 
 
-def search(here: P, direction: Double, evaluate: Callable[[Double], P | None]) -> tuple[P | None, int]:
+def search(
+    here: P, direction: Double, evaluate: Callable[[Double], P | None], shortest: float = SHORTEST
+) -> tuple[P | None, int]:
     """The first point along a direction that is high enough, halving the step; `None` if there is none."""
     slope, t, count = float(np.dot(direction, here.gradient)), 1.0, 0
-    while t > SHORTEST:
+    while t > shortest:
         there, count = evaluate(here.x + t * direction), count + 1
         if there is not None:
             if t * slope < ROUNDING * here.magnitude:

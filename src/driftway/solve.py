@@ -42,8 +42,9 @@ def solve(
     ----------
     problem : Problem
     solver : ForwardBackward, DualAscent, DualNewton, Sinkhorn, ConditionalGradient or FrankWolfe, optional
-        By default the fastest safe one: `Sinkhorn` without a regulariser, `DualAscent` for time regularity,
-        `DualNewton` for a group lasso with or without it, else `ForwardBackward`, accelerated if J is convex.
+        By default the fastest safe one: `Sinkhorn` without a regulariser, `DualAscent` for time regularity and for
+        small problems without a regulariser, `DualNewton` for a group lasso with or without time regularity, else
+        `ForwardBackward`, accelerated if J is convex.
         `Solution.message` says which it was.
     tol : float
         What the certified relative gap and the marginal error must not exceed for `converged`.

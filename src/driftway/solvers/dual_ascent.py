@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 
@@ -12,6 +11,8 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from driftway.balancing import balance
+from driftway.damping import CLOSE, DAMPING, HIGHEST, SHORTEST, UNDAMPED
+from driftway.engine import Engine
 from driftway.iteration import Start, State, require_entropy
 from driftway.matrices import Factored
 from driftway.model import Model
@@ -26,8 +27,8 @@ Double = npt.NDArray[np.float64]
 # The path of strengths: from where the problem is easy (a share of J's smoothness, or of the cost's range),
 # each a multiple of the last and solved to a rough accuracy.
 EASY_SMOOTHNESS, EASY_RANGE, FACTOR, STAGE_ACCURACY, STAGE_LIMIT = 0.003, 0.005, 0.5, 1e-2, 300
-# A start whose columns are off by more than this is worse than none.
-FAR = 1.0
+# A start whose columns are off by more than this is worse than none; and one by less than that is worth showing.
+FAR, FINE = 1.0, 1e-4
 # Evaluations after which the rate of progress is judged, and the largest system and number of moments for Newton.
 PATIENCE, NEWTON_SIZE, NEWTON_MOMENTS = 25, 3000, 12
 # Problems up to this size are solved by compiled Newton steps alone, after a few of Sinkhorn's updates.
@@ -84,13 +85,19 @@ class DualAscent:
 
     def _round(self, model: Model, course: _Course, spent: int, accuracy: float) -> State:
         spent += course.run(model, accuracy, self.round_length)
-        here = course.here
-        point = model.evaluate(here.plan(model))
-        potentials = here.epsilon * point.plan.f, here.epsilon * point.plan.g
-        # On the way the plan is that of a larger strength: its dual is a bound there, and entropy makes it one here.
-        bound = here.space.mass * here.value - (here.epsilon - model.epsilon) * _highest_entropy(model)
+        # On the way the plan is that of a larger strength, and the last one may be solved better than the present.
+        places = [course.here] if course.last is None else [course.here, course.last]
+        shown = course.here if course.here.error <= FINE else min(places, key=lambda place: place.error)
+        point = model.evaluate(shown.plan(model))
+        potentials = shown.epsilon * point.plan.f, shown.epsilon * point.plan.g
+        bound = max(_bound(model, place) for place in places)
         tangent = model.tangent(point)
         return State(point, tangent, bound, potentials, np.nan, spent, course, polish=False, exhausted=course.stuck)
+
+
+def _bound(model: Model, place: Place) -> float:
+    """A lower bound of the optimum: the dual is one for its own strength, and entropy makes it one for a smaller."""
+    return place.space.mass * place.value - (place.epsilon - model.epsilon) * _highest_entropy(model)
 
 
 def _highest_entropy(model: Model) -> float:
@@ -122,11 +129,16 @@ def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
     return _Course(at(model, space, first, first * plain.g, P, plain.f), ahead), plain.n_iter + 1
 
 
-def _is_small(model: Model, space: Space) -> bool:
+def is_small(shape: tuple[int, int], engine: Engine) -> bool:
     """Whether compiled Newton steps on the problem as arrays cost less than the calls they save."""
-    n, m = model.cost.shape
-    small = m <= SMALL_COLUMNS and n * m <= SMALL_ENTRIES and space.R.shape[1] <= NEWTON_MOMENTS
-    return small and bool(getattr(model.engine, "compiled", False) and space.seen[space.a > 0].all())
+    n, m = shape
+    return m <= SMALL_COLUMNS and n * m <= SMALL_ENTRIES and bool(getattr(engine, "compiled", False))
+
+
+def _is_small(model: Model, space: Space) -> bool:
+    """The same, where every moment has a variable of its own in every row."""
+    few = space.R.shape[1] <= NEWTON_MOMENTS and bool(space.seen[space.a > 0].all())
+    return few and is_small(model.cost.shape, model.engine)
 
 
 def _small(
@@ -148,7 +160,6 @@ def _small(
             np.array(strengths),
             h,
             Q,
-            STAGE_ACCURACY,
             0.1 * accuracy,
             STAGE_LIMIT,
             updates,
@@ -160,7 +171,11 @@ def _small(
 
 @dataclass
 class _Course:
-    """An ascent along a path of strengths: where it is, and the strengths still ahead."""
+    """An ascent along a path of strengths: where it is, and the strengths still ahead.
+
+    Once L-BFGS was too slow for one strength, Newton's method begins at once with the next, and `near` says that a
+    step of it was whole and promised little.
+    """
 
     here: Place
     ahead: list[float]
@@ -168,20 +183,26 @@ class _Course:
     last: Place | None = None
     spent: int = 0
     stuck: bool = False
+    hard: bool = False
+    near: bool = False
+    damping: float = 0.0
 
     def run(self, model: Model, accuracy: float, limit: int) -> int:
         """Goes on until the strength asked for is solved to `accuracy`, or for so many sweeps; the sweeps it took."""
         total = 0
         while total < limit:
             if not self.ahead:
-                self.here, count, self.stuck = _climb(model, self.here, self.ascent, accuracy, limit - total)
+                count, self.stuck = self._climb(model, accuracy, limit - total)
                 return total + count
-            least = min(limit - total, STAGE_LIMIT - self.spent)
-            self.here, count, stuck = _climb(model, self.here, self.ascent, STAGE_ACCURACY, least)
+            count, stuck = self._climb(model, STAGE_ACCURACY, min(limit - total, STAGE_LIMIT - self.spent))
             total, self.spent = total + count, self.spent + count
-            if stuck or self.here.within(STAGE_ACCURACY) or self.spent >= STAGE_LIMIT:
+            if stuck or self._solved(STAGE_ACCURACY) or self.spent >= STAGE_LIMIT:
                 total += self._next(model)
         return total
+
+    def _solved(self, accuracy: float) -> bool:
+        """Whether this strength is solved to `accuracy`, or by Newton's method as far as the next one needs it."""
+        return self.near if self.hard and self.ahead else self.here.within(accuracy)
 
     def _next(self, model: Model) -> int:
         """The next strength, begun where the path leads to, if that is higher than where it is."""
@@ -191,33 +212,64 @@ class _Course:
             there = evaluator(model, here)(reached.x + FACTOR * (reached.x - last.x))
             here, spent = there if there is not None and there.value > here.value else here, 2
         self.here, self.ahead, self.last = here, self.ahead[1:], reached
-        self.ascent, self.spent = Ascent(), 0
+        self.ascent, self.spent, self.near = Ascent(), 0, False
         return spent
 
+    def _climb(self, model: Model, accuracy: float, limit: int) -> tuple[int, bool]:
+        """So many evaluations, or up to column error and moment mismatch `accuracy`.
 
-def _climb(model: Model, here: Place, ascent: Ascent, accuracy: float, limit: int) -> tuple[Place, int, bool]:
-    """The point reached by so many evaluations, or at column error and moment mismatch `accuracy`.
+        The evaluations spent, and whether rounding allows no more.
+        """
+        spent, cost = 0, _newton_cost(self.here)
+        while spent < limit and not self._solved(accuracy):
+            before, count, stuck = self.here, 0, False
+            if not self.hard:
+                evaluate = evaluator(model, before)
+                few = min(PATIENCE, limit - spent)
+                self.here, count, stuck = self.ascent.run(before, evaluate, lambda place: place.within(accuracy), few)
+                spent += count
+            slow = stuck or remaining(before.error, self.here.error, accuracy, count) > cost
+            if cost < math.inf and (self.hard or slow):
+                self.hard = True
+                count, stuck = self._newton(model, accuracy, limit - spent)
+                self.ascent.forget()
+                spent += count
+                if not stuck and spent < limit and not self._solved(accuracy):  # too far away for it
+                    cost, self.hard = math.inf, False
+            if stuck:
+                return spent, True
+        return spent, False
 
-    Also the evaluations spent, and whether rounding allows no more.
-    """
+    def _newton(self, model: Model, accuracy: float, limit: int) -> tuple[int, bool]:
+        """Damped Newton steps with a line search; the sweeps spent, and whether they went as far as rounding allows.
 
-    def done(place: Place) -> bool:
-        return place.within(accuracy)
-
-    spent, cost = 0, _newton_cost(here)
-    while spent < limit and not done(here):
-        before = here
-        here, count, stuck = ascent.run(here, evaluator(model, here), done, min(PATIENCE, limit - spent))
-        spent += count
-        if (stuck and cost < math.inf) or remaining(before.error, here.error, accuracy, count) > cost:
-            here, count, stuck = _newton(model, here, done, limit - spent)
-            ascent.forget()
+        They end early where no step along the direction is higher, and on the way where the strength is passed.
+        """
+        spent = 0
+        while spent < limit and not self._solved(accuracy):
+            here = self.here
+            direction = newton_direction(model, here, self.damping)
+            slope = float(np.dot(direction, here.gradient))
+            if not slope > 0:
+                return spent, False
+            there, count = search(here, direction, evaluator(model, here), SHORTEST)
             spent += count
-            if not stuck and spent < limit and not done(here):  # too far away for it
-                cost = math.inf
-        if stuck:
-            return here, spent, True
-    return here, spent, False
+            whole = count == 1 and there is not None
+            self.near = whole and slope <= CLOSE * here.epsilon and self.damping <= UNDAMPED
+            self.damping = _damped(self.damping, count)
+            if there is None:
+                if self.damping > HIGHEST:
+                    return spent, False
+                continue
+            self.here = there
+            if there.value <= here.value and there.error + there.mismatch > 0.5 * (here.error + here.mismatch):
+                return spent, True
+        return spent, False
+
+
+def _damped(damping: float, tries: int) -> float:
+    """The damping of the next Newton step, by how often the last had to be halved."""
+    return 0.1 * damping if tries == 1 else damping if tries == 2 else max(10.0 * damping, DAMPING)
 
 
 def _newton_cost(here: Place) -> float:
@@ -225,24 +277,4 @@ def _newton_cost(here: Place) -> float:
     m, r = here.space.b.size, here.P.shape[1]
     if m > NEWTON_SIZE or r > NEWTON_MOMENTS:
         return math.inf
-    return 15.0 + 0.15 * (1 + r) * m
-
-
-def _newton(model: Model, here: Place, done: Callable[[Place], bool], limit: int) -> tuple[Place, int, bool]:
-    """Newton steps with a line search; the sweeps they took, and whether they went as far as rounding allows.
-
-    They end early where no step along the direction is higher.
-    """
-    spent = 0
-    while spent < limit and not done(here):
-        direction = newton_direction(model, here)
-        if not float(np.dot(direction, here.gradient)) > 0:
-            return here, spent, False
-        there, count = search(here, direction, evaluator(model, here))
-        spent += count
-        if there is None:
-            return here, spent, False
-        if there.value <= here.value and there.error + there.mismatch > 0.5 * (here.error + here.mismatch):
-            return here, spent, True
-        here = there
-    return here, spent, False
+    return 15.0 + 0.06 * (1 + r) * m

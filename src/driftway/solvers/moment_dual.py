@@ -103,6 +103,7 @@ class Place:
     means: Double
     value: float
     magnitude: float
+    damping: float = 0.0
 
     @property
     def x(self) -> Double:
@@ -131,7 +132,10 @@ class Place:
 
     @cached_property
     def blocks(self) -> Double:
-        """Cov(R)/ε + q for every row: minus the diagonal blocks of the Hessian in P (n×r×r)."""
+        """Cov(R)/ε + q for every row: minus the diagonal blocks of the Hessian in P (n×r×r).
+
+        Damping adds so much of the largest variance that a row can have.
+        """
         space, (n, r) = self.space, self.P.shape
         first, second = _pairs(r, every=space.every)
         mean = np.divide(self.means[:, :r], space.a[:, None], out=np.zeros((n, r)), where=space.a[:, None] > 0)
@@ -144,6 +148,9 @@ class Place:
         # A variance of rounding errors is none, and may have come out negative.
         blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
         blocks[:, diagonal, diagonal] += space.curvature
+        if self.damping:
+            radius = 0.5 * np.ptp(space.R, axis=0)
+            blocks[:, diagonal, diagonal] += self.damping / self.epsilon * np.multiply.outer(space.a, radius**2)
         return blocks
 
     @cached_property
@@ -217,14 +224,16 @@ def evaluator(model: Model, here: Place) -> Callable[[Double], Place | None]:
     return evaluate
 
 
-def newton_direction(model: Model, here: Place) -> Double:
+def newton_direction(model: Model, here: Place, damping: float = 0.0) -> Double:
     """The Newton step, from a system of size m for g after the elimination of P.
 
     In units of log it is  (diag(γᵀ1) − BᵀB) δ = b − γᵀ1 + Mᵀ A⁻¹ρ/ε,  where M are the centred moments of
-    the rows, A the blocks, ρ the residual, and B stacks γ/√a and A^−½ M/√ε.
+    the rows, A the blocks, ρ the residual, and B stacks γ/√a and A^−½ M/√ε. Damping adds so much of diag(γᵀ1), and of
+    what the blocks can be at the most.
     """
     if not here.space.every:
         here = at(model, here.space.with_pairs(every=True), here.epsilon, here.g, here.P, here.f)
+    here = replace(here, damping=damping)
     space, epsilon, (n, r) = here.space, here.epsilon, here.P.shape
     a, b, R = space.a, space.b, space.R
     plan = here.plan(model)
@@ -245,14 +254,14 @@ def newton_direction(model: Model, here: Place) -> Double:
     system = -gram / np.multiply.outer(scale, scale)
     top = np.where(b > 0, scale, 0.0)
     system += np.multiply.outer(top, top) / b.sum()  # the free constant in g
-    damping = 1e-12
+    more = 1e-12
     with single_blas():
         while True:
             try:
-                factor = cho_factor(system + (1.0 + damping) * np.eye(b.size), check_finite=False)
+                factor = cho_factor(system + (1.0 + damping + more) * np.eye(b.size), check_finite=False)
                 break
             except LinAlgError:
-                damping = max(10.0 * damping, 1e-10)
+                more = max(10.0 * more, 1e-10)
         delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
     moved = plan.sweep(right=np.column_stack([delta, R * delta[:, None]])).right
     in_P = here.solved(here.residual + (moved[:, 1:] - mean * moved[:, :1]) / epsilon)
