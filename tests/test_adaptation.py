@@ -179,6 +179,18 @@ class TestDoNoHarm:
         assert np.mean(estimated.batch_proba_.argmax(axis=1) == z) > 0.98
         assert balanced.history_["class_shift"][0] == pytest.approx(0.4, abs=0.05)
 
+    def test_a_plan_that_denies_a_batch_of_one_class_is_not_believed(self) -> None:
+        rng = np.random.default_rng(5)
+        centres, y = 8.0 * np.stack([np.arange(6) % 3, np.arange(6) // 3], axis=1), np.arange(300) % 6
+        z = np.zeros(200, dtype=int)
+        X, B = centres[y] + rng.normal(size=(300, 2)), centres[z] + rng.normal(size=(200, 2))
+        for stay in (True, False):
+            model = ContinuousTransportClassifier(clusters=False, stay=stay).fit(X, y)
+            with pytest.warns(AdaptationWarning, match="changed class"):
+                model.partial_fit(B)
+            assert model.history_[-1].answer == ("source" if stay else "adapted")
+            assert (model.score(B, z) > 0.95) == stay
+
     def test_a_jump_is_unusual(self) -> None:
         X, y, batches = moons(steps=8, degrees=3.0, m=150)
         model = ContinuousTransportClassifier().fit(X, y)

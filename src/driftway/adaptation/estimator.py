@@ -36,7 +36,7 @@ from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
 from driftway.adaptation.persistence import describe, read, restore, write
 from driftway.adaptation.renewal import Kept, Renewal, Renewed
 from driftway.adaptation.scaling import Scaling, fit_scaling
-from driftway.adaptation.tracking import Settings, Step, advance
+from driftway.adaptation.tracking import SHIFTED, Settings, Step, advance
 from driftway.adaptation.tracks import Track, TransportTrack, default_tracks
 from driftway.adaptation.transport import Transport
 from driftway.validation import flag, one_of, positive_integer, real_number
@@ -48,9 +48,7 @@ MOTIONS = {"affine": AffineMotion, "classes": partial(AffineMotion, 0.1, by_clas
 LABELS = {"auto": ByTrack, "classifier": ByClassifier, "plan": ByPlan}
 MARGINALS = {"balanced": Balanced, "estimated": Estimated}
 RENEWALS = {"kept": Kept, "renewed": Renewed}
-# Beyond these a step warns: standard deviations of the log-energy, the share of mass that seems to change class, and
-# the gain in log-likelihood by which that is more than chance.
-UNUSUAL, SHIFTED, EVIDENT = 5.0, 0.25, 10.0
+UNUSUAL = 5.0  # standard deviations of the log-energy beyond which a step warns
 
 
 class AdaptationWarning(UserWarning):
@@ -377,8 +375,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             warning.append(f"the plan is not solved to tol={settings.transport.tol:g} (gap {solution.gap:.1e})")
         if unusual > UNUSUAL:
             warning.append(f"the batch is {unusual:.0f} standard deviations further from what was expected than usual")
-        balanced = step.received is None and isinstance(settings.transport.marginals, Balanced)
-        if balanced and shift > SHIFTED and step.shift_evidence > EVIDENT:
+        if step.denies(SHIFTED):
             warning.append(
                 f"about {100 * shift:.0f} % of the mass seems to have changed class, which balanced marginals deny; "
                 'consider marginals="estimated"'

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from driftway.adaptation.carried import Carried
 from driftway.adaptation.energy import energy_distance
-from driftway.adaptation.marginals import reweighted, shares
+from driftway.adaptation.marginals import Balanced, reweighted, shares
 from driftway.adaptation.tracks import Track
 from driftway.adaptation.transport import Transport
 from driftway.plan import Plan
@@ -25,6 +25,9 @@ Double = npt.NDArray[np.float64]
 MEMORY = 0.8  # the weight of the past in the running averages
 # By this much in log-energy the source where it began must lose to a track for drift to be certain.
 LOST = 0.4
+# The gain in log-likelihood by which another mix of classes is more than chance, the share of the mass that must then
+# seem to have changed class for a warning, and the share beyond which a plan that denies it is not believed.
+EVIDENT, SHIFTED, MOST = 10.0, 0.25, 0.6
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Step:
 
     `solution` is the plan of the believed track, or if that has none of the most believed one that has; `received`
     the shares of the classes that the believed track itself gives the target points, if it has no plan.
-    `class_shift` is how much of the mass seems to have changed class, `shift_evidence` the gain in log-likelihood.
+    `class_shift` is how much of the mass seems to have changed class, `shift_evidence` the gain in log-likelihood, and
+    `balanced` says that the believed track denies it; `stay` is the user's leave to answer by the source.
     """
 
     carried: Carried
@@ -52,6 +56,8 @@ class Step:
     energy: float
     drift: float
     masses: Double
+    stay: bool
+    balanced: bool
     class_shift: float
     shift_evidence: float
     transport: float
@@ -62,10 +68,19 @@ class Step:
     def plan(self) -> Plan:
         return self.solution.plan
 
+    def denies(self, share: float) -> bool:
+        """Whether the classes evidently have other masses, by more than this share, and the plan says they have not."""
+        return self.balanced and self.class_shift > share and self.shift_evidence > EVIDENT
+
     @property
     def moves(self) -> bool:
-        """Whether adaptation is the better answer: drift is certain, the track harmless, or better at expecting."""
+        """Whether adaptation is the better answer: drift is certain, the track harmless, or better at expecting.
+
+        It is not if most of the mass seems to have changed class and the plan denies it.
+        """
         carried = self.carried
+        if self.stay and self.denies(MOST):
+            return False
         known = carried.drifting or carried.steps < 2 or self.track.harmless
         return known or bool(carried.still > carried.scores.min())
 
@@ -110,6 +125,8 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
         energy=float(distances[chosen]),
         drift=unmoved / max(usual, 1e-300),
         masses=believed.masses,
+        stay=settings.stay,
+        balanced=believed.received is None and isinstance(transport.marginals, Balanced),
         class_shift=0.5 * float(np.abs(mass - shares(weights, carried.groups)).sum()),
         shift_evidence=gain * len(batch),
         transport=believed.transport,
