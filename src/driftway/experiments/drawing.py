@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from driftway.experiments.figure1 import Figure1
 from driftway.experiments.figure2 import (
     CGS,
@@ -73,7 +75,7 @@ def draw_figure2(figure2: Figure2, folder: Path) -> list[Path]:
 
 def _title(case: Case) -> str:
     if case.normalization == MEANT:
-        return f"λ = {case.strength:g}, both start at {case.start}"
+        return f"λ = {case.strength:g}, all start at {case.start}"
     return f"λ = {case.strength:g}, time term normalised as “{case.normalization}”"
 
 
@@ -107,16 +109,18 @@ def _accuracy(figure3: Figure3, steps: int, path: Path) -> Path:
     colours = {KIND_NAMES[kind]: colour for kind, colour in KIND_COLOURS.items()}
     colours |= {DEFAULT: COLOURS[6], UNADAPTED: COLOURS[7]}
     with paper_style():
-        figure, axes = new_figure(len(METRICS), len(COSTS), (6.8, 4.6), sharex=True, sharey=True)
+        figure, axes = new_figure(len(METRICS), len(COSTS), (6.8, 4.6), sharex=True)
         for row, metric in zip(axes, METRICS, strict=True):
             for ax, cost in zip(row, COSTS, strict=True):
                 curves = {
                     KIND_NAMES[kind]: figure3.methods[steps, Method(metric, cost, kind)].accuracy
                     for kind in ("none", "class", "both", "time")
                 }
+                lowest = 10.0 * np.floor(10.0 * min(accuracy.min() for accuracy in curves.values()))
                 curves |= {DEFAULT: figure3.default[steps].accuracy, UNADAPTED: figure3.unadapted[steps].accuracy}
                 plot_accuracy(curves, ax=ax, colours=colours, dashed=(DEFAULT, UNADAPTED))
-                ax.set(title=f"{cost} cost, {metric}", xlabel="", ylabel="")
+                # The strategies fill their panel, whether or not what is not adapted leaves it.
+                ax.set(title=f"{cost} cost, {metric}", xlabel="", ylabel="", ylim=(lowest - 1.0, 101.0))
             row[0].set_ylabel("accuracy, %")
         for ax in axes[-1]:
             ax.set_xlabel("step of 18°")

@@ -56,7 +56,8 @@ class Run:
     """One run: cumulative seconds and normalised objective per iteration, from the start on.
 
     `seconds` are the processor's, of all threads together, and `wall` those of the clock on the wall. The normalised
-    objective is (F − F*)/(F(a⊗b) − F*). `searches` are the processor seconds of some of CGS's line searches.
+    objective is (F − F*)/(F(a⊗b) − F*) with the best lower bound for F*. `searches` are the processor seconds of some
+    of CGS's line searches.
     """
 
     seconds: Double
@@ -218,7 +219,7 @@ def compute(store: Store, scale: Scale, *, jobs: int, progress: bool) -> None:
 
 
 def read(store: Store, scale: Scale) -> Figure2:
-    """The saved data of the figure, normalised by the best value that anybody found."""
+    """The saved data of the figure, normalised by the best lower bound that any certificate gave."""
     saved = {
         (case, solver): [store.load(run_task(case, solver, k, scale)) for k in repetitions_of(case, solver, scale)]
         for case in cases()
@@ -234,7 +235,7 @@ def read(store: Store, scale: Scale) -> Figure2:
         optimum[key] = float(np.nanmin(values)), max(bounds)
         independent[key] = float(reference["independent"])
     runs = {
-        (case, solver): [_normalised(arrays, optimum[case[:2]][0], independent[case[:2]]) for arrays in repeated]
+        (case, solver): [_normalised(arrays, optimum[case[:2]][1], independent[case[:2]]) for arrays in repeated]
         for (case, solver), repeated in saved.items()
     }
     cores, load = (np.mean([one[name] for every in saved.values() for one in every]) for name in ("cores", "load"))

@@ -118,8 +118,8 @@ def _speed(results: Results, figure2: Figure2, claims: list[Claim]) -> list[str]
         "of the iterations, one run at a time; certificates and the evaluation of the objective are not counted. "
         f"Processor time is that of all threads together, here on {figure2.cores} cores, and is little disturbed by "
         f"other work; wall time is, and {_quiet(figure2)}. The objective is that of the plan rounded onto the "
-        "marginals, normalised as (F − F\\*)/(F(a⊗b) − F\\*). A run is stopped after "
-        f"{figure2.seconds:g} s of processor time.",
+        "marginals, normalised as (F − F\\*)/(F(a⊗b) − F\\*) with the best certified lower bound for F\\*. A run is "
+        f"stopped after {figure2.seconds:g} s of processor time.",
         _pictures(results, "figure2", "Figure 2: normalised objective over cumulative time"),
         *_claims(claims),
         f"### Seconds of processor time to a normalised objective of {LEVEL:g}\n\n"
@@ -127,7 +127,9 @@ def _speed(results: Results, figure2: Figure2, claims: list[Claim]) -> list[str]
         "### Seconds of processor time per iteration\n\n" + _solver_table(figure2, seconds_per_iteration),
         "### The normalisation of the time term\n\n" + _normalisation(figure2),
         _pictures(results, "figure2_normalisation", "What the step α = 10 does in the other normalisations"),
-        "F\\* is known to within: " + "; ".join(_brackets(figure2)) + ", relative to its value.",
+        "Above the lower bound, the best plan that anybody found is by: "
+        + "; ".join(_brackets(figure2))
+        + ", relative to its objective. Where that is much, a solver may be nearer to the optimum than it seems.",
     ]
 
 
