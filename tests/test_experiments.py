@@ -226,12 +226,21 @@ def test_a_killed_process_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_redrawing_needs_data_and_arguments_are_checked(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     with pytest.raises(MissingDataError, match="figure1"):
         reproduce(["figure1"], tmp_path, redraw=True)
     with pytest.raises(ValueError, match="figure4"):
         reproduce(["figure4"], tmp_path)
     with pytest.raises(ValueError, match="jobs"):
         reproduce(["figure1"], tmp_path, jobs=0)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_missing_extra_is_named_before_anything_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"driftway\[experiments\]"):
+        reproduce(["figure1"], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 # Figure 2

@@ -48,14 +48,14 @@ STYLE = {
 @contextmanager
 def paper_style() -> Iterator[None]:
     """Matplotlib's own defaults and our style, whatever the user's configuration says."""
-    matplotlib = _matplotlib()
+    matplotlib = require_matplotlib()
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": matplotlib.rcParams["backend"], **STYLE}):
         yield
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float], **sharing: Any) -> tuple[Figure, npt.NDArray[Any]]:
     """A figure of rows × columns axes, `size` inches, that belongs to nobody's session."""
-    _matplotlib()
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -200,7 +200,8 @@ def plot_history(history: History, *, columns: Sequence[str] = ("transport", "en
     return figure
 
 
-def _matplotlib() -> Any:
+def require_matplotlib() -> Any:
+    """The module, or an error that names the extra."""
     try:
         import matplotlib
     except ImportError:

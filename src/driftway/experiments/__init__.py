@@ -10,6 +10,7 @@ from driftway.experiments import drawing, figure1, figure2, figure3
 from driftway.experiments.page import Results, page
 from driftway.experiments.scale import FULL, QUICK, Scale
 from driftway.experiments.tasks import MissingDataError, Store
+from driftway.plotting import require_matplotlib
 from driftway.validation import flag, one_of, positive_integer
 
 __all__ = ["FIGURES", "MissingDataError", "reproduce"]
@@ -56,6 +57,7 @@ def reproduce(
     for name, value in (("quick", quick), ("progress", progress), ("redraw", redraw)):
         flag(name, value)
     positive_integer("jobs", jobs)
+    require_matplotlib()  # now, rather than when all has been computed
     out, scale = Path(out), QUICK if quick else FULL
     store = Store(out / "data")
     modules: dict[str, Any] = {"figure1": figure1, "figure2": figure2, "figure3": figure3}
