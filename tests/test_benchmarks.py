@@ -293,7 +293,8 @@ def test_repetitions_stop_when_the_budget_is_spent() -> None:
 def test_our_own_solvers_stop_at_their_deadline_and_keep_what_they_have() -> None:
     problem = a_problem()
     entrant = solver_entrant("ours", problem, ForwardBackward, tol=0.0, settings="FB")
-    (record,) = race([entrant], Judge(problem), certified(0.0), repetitions=1, budget=Budget(0.6))
+    judge = Judge(problem, solve(problem).lower_bound)
+    (record,) = race([entrant], judge, certified(0.0), repetitions=1, budget=Budget(0.6))
     assert record.status == "over budget"
     assert math.isfinite(record.gap)
     assert record.curve
