@@ -1,8 +1,9 @@
 """The picture at the top of the README: two moons turn, and the labelled source is carried along.
 
 Above, the mapped source in the colours of its classes over the unlabelled batch, at some of the steps; below, the
-accuracy on 1000 fresh points at every step, with and without adaptation. Needs matplotlib.
+accuracy on 1000 fresh points at every step, with and without adaptation.
 
+Needs: driftway[experiments]
 Run:  python examples/drift_picture.py [FILE.png]
 """
 

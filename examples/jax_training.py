@@ -4,6 +4,7 @@ An affine map moves a source to a target that has turned by 40° and shifted. Th
 entropic transport between the moved source and the target, with a time regulariser that keeps the mapped points
 near where the map puts them: it is differentiated in positions that enter cost and regulariser alike.
 
+Needs: driftway[jax]
 Run:  python examples/jax_training.py
 """
 

@@ -3,6 +3,7 @@
 500 source points; every step the moons turn by 18° and 50 unlabelled points arrive, as in the paper's experiments.
 The labels of the batches are kept aside, and only tell how well it went.
 
+Needs: driftway[report,progress]
 Run:  python examples/rotating_moons.py [FILE.html]
 """
 

@@ -4,6 +4,7 @@ A small network moves a source to a target that has turned by 40°. The loss is 
 transport between the moved source and the target, with a time regulariser that keeps the mapped points near where
 the network puts them: it is differentiated in positions that enter cost and regulariser alike.
 
+Needs: driftway[torch]
 Run:  python examples/torch_training.py
 """
 
