@@ -1,0 +1,180 @@
+"""What a worker of a cluster does: it holds shards of rows and computes with them what programs say.
+
+A program is a list of steps, each a function of values that the shard holds, and of constants. Values are kept
+under numbers; what is asked for is returned and merged with what the other shards return. Nothing here knows
+why: that is the business of the client, which can send the same steps to another worker when this one is lost.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import reduce
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.costs import Cost, MatrixCost, Metric, PointCloudCost
+from driftway.engine import Request, Sweep
+from driftway.matrices import Factored
+from driftway.threads import Threads
+
+Double = npt.NDArray[np.float64]
+
+
+class Ref(NamedTuple):
+    """Stands for a value that the shard holds, in the arguments of a step."""
+
+    number: int
+
+
+class Step(NamedTuple):
+    """value[number] = function(*arguments, **options)."""
+
+    number: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+@dataclass
+class Program:
+    """Steps, the values to keep afterwards, those to drop first, and those to return, with how they are merged."""
+
+    steps: list[Step] = field(default_factory=list)
+    keep: set[int] = field(default_factory=set)
+    drop: list[int] = field(default_factory=list)
+    returned: list[tuple[int, str]] = field(default_factory=list)
+
+
+class Lost(LookupError):
+    """A shard does not hold what it should: its worker is another process than it was."""
+
+
+MERGES: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda first, second: first + second,
+    "max": np.maximum,
+    "min": np.minimum,
+    "all": np.logical_and,
+    "any": np.logical_or,
+    "logaddexp": np.logaddexp,
+    "rows": lambda first, second: np.concatenate([first, second]),
+}
+
+_held: dict[tuple[str, int], dict[int, Any]] = {}
+_lock = Lock()
+
+
+def execute(
+    session: str, shard: int, payload: bytes, constants: bytes, sources: dict[int, Any]
+) -> list[tuple[str, Any]]:
+    """Runs a pickled `Program` on a shard; the values it returns, each with how it is merged.
+
+    `constants` are values that all shards share, pickled; `sources` are rows that came from elsewhere.
+    """
+    program: Program = pickle.loads(payload)
+    with _lock:
+        held = _held.setdefault((session, shard), {})
+    for number in program.drop:
+        held.pop(number, None)
+    values = {**held, **pickle.loads(constants), **sources}
+    with np.errstate(all="ignore"):  # as in the threads of one machine
+        for number, function, arguments, options in program.steps:
+            values[number] = function(*_resolved(arguments, values), **_resolved(options, values))
+    held.update((number, values[number]) for number in program.keep)
+    return [(how, values[number]) for number, how in program.returned]
+
+
+def merge(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """What two neighbouring groups of shards return, as one."""
+    return [(how, MERGES[how](one, other)) for (how, one), (_, other) in zip(first, second, strict=True)]
+
+
+def forget(session: str) -> None:
+    """Drops all shards of a session that this worker holds."""
+    with _lock:
+        for key in [key for key in _held if key[0] == session]:
+            del _held[key]
+
+
+def _resolved(value: Any, values: dict[int, Any]) -> Any:
+    """The arguments with values in the place of references."""
+    if isinstance(value, Ref):
+        if value.number not in values:
+            raise Lost(f"value {value.number} is not held here")
+        return values[value.number]
+    if isinstance(value, list | tuple):
+        return type(value)(_resolved(each, values) for each in value)
+    if isinstance(value, dict):
+        return {key: _resolved(each, values) for key, each in value.items()}
+    return value
+
+
+def same(value: Any) -> Any:
+    """A constant."""
+    return value
+
+
+def cloud_cost(X: Any, Y: Any, metric: Metric, scale: dict[str, Any] | None) -> PointCloudCost:
+    """The rows of a cost that belong to a shard; the scale of a metric, if it has one, is that of all points."""
+    cost = PointCloudCost(X, Y, metric)
+    if scale is not None:
+        cost._scale = scale
+    return cost
+
+
+def matrix_cost(values: Any) -> MatrixCost:
+    return MatrixCost(values)
+
+
+class Coefficients(NamedTuple):
+    """A factored matrix without its cost."""
+
+    R: Double
+    L: Double
+    scale: float
+    P: Double
+    Q: Double
+
+
+def threads() -> Threads:
+    """As many threads as the worker was given."""
+    try:
+        from distributed import get_worker
+
+        return Threads(workers=get_worker().state.nthreads, memory=0)
+    except (ImportError, ValueError):  # not on a worker
+        return Threads(workers=1, memory=0)
+
+
+def sweep(cost: Cost, log: tuple[Any, ...], inner: tuple[Any, ...] | None, asked: dict[str, Any]) -> Sweep:
+    """A sweep over the rows of a shard. A potential that is not known any more is found again by its rows."""
+    if asked["f"] is None:
+        asked = {**asked, "f": np.zeros(cost.shape[0])}
+    matrix = Factored(cost, *log)
+    return threads().sweep(Request(matrix, inner=None if inner is None else Factored(cost, *inner), **asked))
+
+
+def log_columns(cost: Cost, log: tuple[Any, ...], f: Double) -> Double:
+    return threads().log_columns(Factored(cost, *log), f)
+
+
+def exponential(cost: Cost, log: tuple[Any, ...], f: Double, g: Double) -> Double:
+    return threads().exponential(Factored(cost, *log), f, g)
+
+
+def gram(cost: Cost, log: tuple[Any, ...], f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
+    return threads().gram(Factored(cost, *log), f, g, factors, basis)
+
+
+def part(whole: Any, name: str) -> Any:
+    """An attribute of what an earlier step computed."""
+    return getattr(whole, name)
+
+
+def merged(parts: list[list[tuple[str, Any]]]) -> list[Any]:
+    """The values that several shards return, in the order of the rows."""
+    return [value for _, value in reduce(merge, parts)]

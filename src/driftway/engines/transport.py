@@ -1,0 +1,231 @@
+"""Programs to the workers of a Dask cluster and their results back, whatever happens to the workers on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from driftway.engines.lineage import Sharding, Value
+from driftway.engines.shard import Lost, execute, forget, merge
+
+# Seconds between looks at who is alive while a result is awaited.
+TICK = 0.5
+# Bytes from which constants are broadcast from worker to worker instead of being sent with every task.
+BROADCAST = 2**17
+# Losses in the course of a single call that are taken for bad luck.
+LOSSES = 100
+
+
+@dataclass
+class Traffic:
+    """Bytes that went to shards and came back from them, and in how many calls."""
+
+    sent: int = 0
+    received: int = 0
+    calls: int = 0
+
+
+class Transport:
+    """The workers of a `distributed.Client`, and how shards are kept on them.
+
+    Tasks are pinned to the worker that holds the shard. Nobody waits for a worker that is gone: whoever awaits a
+    result looks every half second who is alive, and gives the shards of the others to those that are.
+    """
+
+    def __init__(self, client: Any, patience: float) -> None:
+        self.client, self.patience, self.traffic = client, patience, Traffic()
+
+    def alive(self) -> dict[str, int]:
+        """The workers by address and their threads; waits for one to come if there is none."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                found = self.client.sync(self.client.scheduler.ncores, callback_timeout=self.patience)
+            except (OSError, TimeoutError) as error:
+                raise RuntimeError(f"the Dask scheduler does not answer ({type(error).__name__}: {error})") from error
+            if found:
+                return dict(found)
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"no Dask worker is left, and none came in {self.patience:g} seconds; start workers, or raise "
+                    "patience"
+                )
+            time.sleep(0.1)
+
+    def shards(self, rows: int) -> Sharding:
+        """Rows in consecutive shards, one per worker, in proportion to their threads."""
+        workers = sorted(self.alive().items())
+        ends = np.cumsum([count for _, count in workers]) / sum(count for _, count in workers)
+        cuts = [0, *(round(rows * end) for end in ends)]
+        kept = [k for k in range(len(workers)) if cuts[k + 1] > cuts[k]]
+        sharding = Sharding([slice(cuts[k], cuts[k + 1]) for k in kept])
+        sharding.homes = [workers[k][0] for k in kept]
+        return sharding
+
+    def run(
+        self,
+        sharding: Sharding,
+        wanted: list[Value],
+        returned: list[tuple[Value, str]],
+        watch: Callable[[float], None] | None = None,
+    ) -> list[Any]:
+        """Has these values computed, and merges over the shards those that are to be returned."""
+        call = _Call(self, sharding, wanted, returned)
+        try:
+            for _ in range(LOSSES):
+                call.submit()
+                if (result := call.outcome(watch)) is not None:
+                    call.settle()
+                    self.traffic.calls += 1
+                    return [value for _, value in result]
+        finally:
+            call.close()
+        raise RuntimeError(f"workers were lost {LOSSES} times in the course of one sweep; giving up")
+
+    def forget(self, sharding: Sharding) -> None:
+        """Lets the workers drop the shards."""
+        self.client.run(partial(forget, sharding.session), on_error="ignore")
+
+
+class _Call:
+    """One call: a task per shard, and a tree of tasks that merges what they return."""
+
+    def __init__(
+        self, transport: Transport, sharding: Sharding, wanted: list[Value], returned: list[tuple[Value, str]]
+    ) -> None:
+        self.transport, self.client, self.sharding = transport, transport.client, sharding
+        self.wanted, self.returned = wanted, returned
+        self.tasks: dict[int, Any] = {}
+        self.kept: dict[int, set[int]] = {}
+        self.nodes: list[Any] = []
+        self.tree: list[Any] = []
+        self.broadcasts: list[Any] = []
+
+    def submit(self) -> None:
+        """Tasks for the shards that have none."""
+        self._place()
+        sharding = self.sharding
+        lacking = [k for k in range(len(sharding)) if k not in self.tasks]
+        programs = {k: sharding.program(k, self.wanted, self.returned) for k in lacking}
+        everyone: dict[int, Any] = {}
+        for _, shared, _, nodes in programs.values():
+            everyone |= shared
+            self.nodes += nodes
+        try:
+            constants, size = self._broadcast(everyone)
+            for k, (program, _, sources, _) in programs.items():
+                payload = _pickled(program)
+                self.transport.traffic.sent += len(payload) + size
+                large = len(payload) > BROADCAST
+                home = sharding.homes[k]
+                if large:
+                    payload = self.client.scatter(payload, workers=[home], hash=False, timeout=self.transport.patience)
+                self.kept[k] = program.keep
+                self.tasks[k] = self.client.submit(
+                    execute,
+                    sharding.session,
+                    k,
+                    payload,
+                    constants,
+                    sources,
+                    workers=[home],
+                    allow_other_workers=False,
+                    pure=False,
+                )
+        except (OSError, TimeoutError):  # a worker went away while it was sent something
+            self._drop_lost()
+
+    def _place(self) -> None:
+        """A worker for every shard that has none: the one with the fewest rows per thread."""
+        sharding = self.sharding
+        homeless = [k for k, home in enumerate(sharding.homes) if home is None]
+        if not homeless:
+            return
+        alive = self.transport.alive()
+        load = dict.fromkeys(alive, 0.0)
+        sizes = [bound.stop - bound.start for bound in sharding.bounds]
+        for home, size in zip(sharding.homes, sizes, strict=True):
+            if home in load:
+                load[home] += size / alive[home]
+        for k in homeless:
+            home = min(load, key=load.__getitem__)
+            sharding.homes[k] = home
+            load[home] += sizes[k] / alive[home]
+
+    def _broadcast(self, constants: dict[int, Any]) -> tuple[Any, int]:
+        """Constants that all shards share, pickled; large ones go from worker to worker."""
+        pickled = _pickled(constants)
+        if len(pickled) < BROADCAST:
+            return pickled, len(pickled)
+        future = self.client.scatter(pickled, broadcast=True, hash=False, timeout=self.transport.patience)
+        self.broadcasts.append(future)
+        return future, len(pickled)
+
+    def outcome(self, watch: Callable[[float], None] | None) -> list[tuple[str, Any]] | None:
+        """What the shards return, merged; `None` if some were lost and are to be submitted again."""
+        if len(self.tasks) < len(self.sharding):
+            return None
+        from distributed.client import FutureCancelledError
+        from distributed.scheduler import KilledWorker
+
+        root = self._root()
+        while True:
+            try:
+                result: list[tuple[str, Any]] = root.result(timeout=TICK)
+            except TimeoutError:
+                if watch is not None:
+                    watch(sum(task.status == "finished" for task in self.tasks.values()) / len(self.tasks))
+                if self._drop_lost():
+                    return None
+                continue
+            except (KilledWorker, FutureCancelledError, Lost, OSError):
+                self._drop_lost()
+                return None
+            self.transport.traffic.received += sum(np.asarray(value).nbytes for _, value in result)
+            return result
+
+    def _root(self) -> Any:
+        """A tree of pairwise merges, in the order of the rows: the same bits whoever was first."""
+        self.tree = level = [self.tasks[k] for k in sorted(self.tasks)]
+        while len(level) > 1:
+            pairs = zip(level[::2], level[1::2], strict=False)
+            merges = [self.client.submit(merge, *pair, pure=False) for pair in pairs]
+            level = merges + level[2 * len(merges) :]
+            self.tree = self.tree + merges
+        return level[0]
+
+    def _drop_lost(self) -> bool:
+        """Forgets the tasks whose worker is gone or was another one; whether there were any."""
+        alive, lost = self.transport.alive(), []
+        for k, home in enumerate(self.sharding.homes):
+            task = self.tasks.get(k)
+            failed = task is not None and task.status in ("error", "cancelled", "lost")
+            if home not in alive or failed:
+                self.sharding.lose(k)
+                lost.append(k)
+        for k in lost:
+            if (task := self.tasks.pop(k, None)) is not None:
+                task.cancel()
+        return bool(lost)
+
+    def settle(self) -> None:
+        """Notes what the shards hold now."""
+        for k, kept in self.kept.items():
+            self.sharding.present[k] |= kept
+        for node in self.nodes:
+            node.settle()
+
+    def close(self) -> None:
+        for future in (*self.tree, *self.tasks.values(), *self.broadcasts):
+            future.release()
+
+
+def _pickled(value: Any) -> bytes:
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(value))
