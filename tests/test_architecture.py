@@ -17,7 +17,7 @@ import driftway
 SOURCE = Path(driftway.__file__).parent
 # From mathematics to application; a module imports only from its own line or above.
 LAYERS = [
-    ["interchange"],
+    ["rowwise", "interchange"],
     ["validation", "whole"],
     ["costs"],
     ["matrices"],
@@ -28,6 +28,7 @@ LAYERS = [
     ["engine"],
     ["blockwise"],
     ["threads"],
+    ["engines"],
     ["plan", "newton", "quasi_newton", "exact"],
     ["balancing"],
     ["regularizers"],
@@ -88,7 +89,7 @@ def test_importing_loads_no_optional_dependency() -> None:
     import subprocess
 
     code = (
-        "import sys, driftway, driftway.cli, driftway.experiments, driftway.report, driftway.tables; "
+        "import sys, driftway, driftway.cli, driftway.engines, driftway.experiments, driftway.report, driftway.tables; "
         "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river'); "
         "optional += ('matplotlib', 'dask', 'distributed'); "
         "print([m for m in optional if m in sys.modules])"

@@ -136,7 +136,8 @@ class Factored(Matrix):
     def of_cost(cls, cost: Cost, R: Double, L: Double) -> Self:
         """The cost itself, in the space spanned by it and the bases."""
         n, m = cost.shape
-        return cls(cost, R, L, 1.0, np.zeros((n, R.shape[1])), np.zeros((m, L.shape[1])))
+        zeros = getattr(cost, "zeros", lambda r: np.zeros((n, r)))  # beside the rows, wherever they live
+        return cls(cost, R, L, 1.0, zeros(R.shape[1]), np.zeros((m, L.shape[1])))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -50,7 +50,8 @@ class Problem:
     ) -> None:
         self.cost = as_cost(cost)
         n, m = self.cost.shape
-        self.a, self.b = weights("a", a, n), weights("b", b, m)
+        self.a = weights("a", getattr(self.cost, "uniform", None) if a is None else a, n)
+        self.b = weights("b", b, m)
         self.mass = float(self.a.sum())
         if abs(self.b.sum() - self.mass) > 1e-5 * self.mass:
             raise ValueError(f"a and b must have the same total mass, got {self.mass:g} and {self.b.sum():g}")

@@ -22,6 +22,8 @@ class Progress:
                 from tqdm.auto import tqdm
             except ImportError:
                 raise ImportError("progress=True needs tqdm: pip install 'driftway[progress]'") from None
+            if hasattr(engine, "dashboard"):
+                tqdm.write(f"the cluster can be watched at {engine.dashboard}")
             self._bar = tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed} {postfix}")
 
     def __enter__(self) -> Self:

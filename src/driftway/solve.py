@@ -159,7 +159,7 @@ def _start(model: Model, init: Init | None) -> Start:
     """The start that `init` describes."""
     n, m = model.problem.shape
     if init is None:
-        return Start(np.zeros(n), np.zeros(m))
+        return Start(np.zeros_like(model.a), np.zeros(m))
     if isinstance(init, Solution):
         if init.plan.shape != (n, m):
             raise ValueError(f"init must be of the problem's shape {(n, m)}, got a solution of shape {init.plan.shape}")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.interchange import is_differentiated, on_host
+from driftway.rowwise import is_remote
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -34,6 +35,8 @@ def real_array(name: str, value: object) -> Array:
 
     PyTorch tensors and JAX arrays are moved to the CPU, unless they are being differentiated: that would end here.
     """
+    if is_remote(value):
+        return value  # type: ignore[return-value]
     if is_differentiated(value):
         raise TypeError(
             f"{name} is being differentiated or traced, which would end here: detach it, or use driftway.torch or "

@@ -16,12 +16,14 @@ from driftway.costs import Cost, MatrixCost, PointCloudCost
 from driftway.engine import Request, Sweep
 from driftway.engines import shard
 from driftway.engines.lineage import Hint, Sharding, Value
+from driftway.engines.rows import Rows
+from driftway.engines.sharded import ShardedCloudCost
 from driftway.engines.transport import Traffic, Transport
 from driftway.matrices import Factored, Matrix
 from driftway.parallel import available_cores
 from driftway.stored import StoredKernel
 from driftway.threads import Threads
-from driftway.validation import positive_integer, real_number
+from driftway.validation import finite_array, positive_integer, real_number
 
 Double = npt.NDArray[np.float64]
 
@@ -116,24 +118,51 @@ class Dask:
     @property
     def _connected(self) -> Transport:
         if self._transport is None:
-            from distributed import Client, LocalCluster
-
-            client = self.address
+            distributed, client = _import_distributed(), self.address
             if self.address is None:
-                cluster = LocalCluster(
+                cluster = distributed.LocalCluster(
                     n_workers=self.workers,
                     threads_per_worker=1,
                     host="127.0.0.1",
                     dashboard_address="127.0.0.1:0",
                     memory_limit=0,
                 )
-                client = Client(cluster)
+                client = distributed.Client(cluster)
                 self._owned = [cluster, client]
             elif isinstance(self.address, str):
-                client = Client(self.address, timeout=max(self.patience, 1.0))
+                client = distributed.Client(self.address, timeout=max(self.patience, 1.0))
                 self._owned = [client]
             self._transport = Transport(client, self.patience)
         return self._transport
+
+    def rows(self, source: Any, like: Rows | None = None) -> Rows:
+        """Rows that live with the workers, from a Dask array or data frame, or from an array of this machine.
+
+        The parts of a Dask collection go from where they are to the workers that keep them. `like` puts rows
+        beside others: they must be as many.
+        """
+        transport = self._connected
+        if hasattr(source, "to_dask_array"):
+            source = source.to_dask_array(lengths=True)
+        if not hasattr(source, "to_delayed"):
+            array = finite_array("source", source, ndim=np.ndim(source))
+            sharding = transport.shards(len(array)) if like is None else _beside(like, len(array))
+            return Rows(transport, sharding.leaf(array, by_rows=True), array[:0])
+        if any(np.isnan(size) for sizes in source.chunks for size in sizes):
+            source = source.compute_chunk_sizes()
+        sharding = transport.shards(source.shape[0]) if like is None else _beside(like, source.shape[0])
+        sizes = tuple(bound.stop - bound.start for bound in sharding.bounds)
+        parts = source.rechunk((sizes, *((size,) for size in source.shape[1:]))).to_delayed().ravel()
+        futures = self.client.compute(list(parts))
+        return Rows(transport, sharding.source(futures), np.empty((0, *source.shape[1:]), source.dtype))
+
+    def cloud(self, X: Any, Y: npt.ArrayLike, metric: Any = "euclidean") -> ShardedCloudCost:
+        """The cost between source points X, kept by the workers, and target points Y.
+
+        X is a Dask array or data frame (of Parquet parts, say) that never meets on one machine, an array, or rows
+        that are with the workers already.
+        """
+        return ShardedCloudCost(X if isinstance(X, Rows) else self.rows(X), Y, metric)
 
     def sweep(self, request: Request) -> Sweep:
         log = request.log
@@ -164,7 +193,16 @@ class Dask:
         """What a sweep leaves behind, fetched from the shards."""
         parts = {name: sharding.value(shard.part, swept, name) for name in (*ROW_PARTS, *COLUMN_PARTS)}
         returned = [(parts[name], "rows") for name in ROW_PARTS] + [(parts[name], "sum") for name in COLUMN_PARTS]
-        f, rows, right, columns, left, *numbers = self._connected.run(sharding, [], returned, self.watch)
+        if not isinstance(request.f, Rows):
+            f, rows, right, columns, left, *numbers = self._connected.run(sharding, [], returned, self.watch)
+            return Sweep(f, rows, columns, right, left, *map(float, numbers))
+        # What belongs to rows stays with them.
+        kept = [parts[name] for name in ROW_PARTS]
+        columns, left, *numbers = self._connected.run(sharding, kept, returned[len(kept) :], self.watch)
+        nothing, none = np.empty(0), np.empty((0, 0 if request.right is None else request.right.shape[1]))
+        f, rows, right = (
+            Rows(self._connected, value, meta) for value, meta in zip(kept, (nothing, nothing, none), strict=True)
+        )
         return Sweep(f, rows, columns, right, left, *map(float, numbers))
 
     def log_columns(self, log: Matrix, f: Double) -> Double:
@@ -194,6 +232,11 @@ class Dask:
         return self._reduced(shard.gram, log, "sum", arguments)
 
     def assemble(self, matrix: Matrix) -> Double:
+        if isinstance(matrix, Factored) and isinstance(matrix.cost, ShardedCloudCost):
+            raise ValueError(
+                "this needs the matrix as one array, but its rows live in the shards of a cluster; use a solver and a "
+                "regularizer that see the plan through moments"
+            )
         return self._host.assemble(matrix)
 
     def total(self, function: Callable[..., float], *arrays: Double) -> float:
@@ -211,6 +254,8 @@ class Dask:
 
     def _shards_of(self, cost: Cost) -> tuple[Sharding, Value]:
         """The rows of a cost on the workers, sent there when they are first needed."""
+        if isinstance(cost, ShardedCloudCost):
+            return cost.X.sharding, cost.held
         found = self._sharded.get(cost)
         if found is None:
             sharding = self._connected.shards(cost.shape[0])
@@ -234,7 +279,9 @@ class Dask:
         )
 
     @staticmethod
-    def _rows(sharding: Sharding, array: Double) -> Value:
+    def _rows(sharding: Sharding, array: Double | Rows) -> Value:
+        if isinstance(array, Rows):
+            return array.value
         return sharding.leaf(array, by_rows=True)
 
     @staticmethod
@@ -245,8 +292,10 @@ class Dask:
         """An array that comes again and again: sent once, and recognised by what is in it."""
         if array is None:
             return None
+        if isinstance(array, Rows):
+            return array.value
         sent = self._sent.setdefault(sharding, OrderedDict())
-        digest = hashlib.blake2b(np.ascontiguousarray(array), digest_size=16)
+        digest = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
         digest.update(repr((array.shape, by_rows)).encode())
         key = digest.digest()
         if key not in sent:
@@ -259,11 +308,19 @@ class Dask:
 
 def _shardable(log: Matrix) -> bool:
     """Whether the rows of a matrix can be had from rows of arrays."""
-    return isinstance(log, Factored) and isinstance(log.cost, PointCloudCost | MatrixCost)
+    return isinstance(log, Factored) and isinstance(log.cost, PointCloudCost | MatrixCost | ShardedCloudCost)
 
 
 def _over_same_cost(matrix: Matrix, log: Matrix) -> bool:
     return isinstance(matrix, Factored) and isinstance(log, Factored) and matrix.cost is log.cost
+
+
+def _beside(rows: Rows, count: int) -> Sharding:
+    """The sharding of other rows, for as many."""
+    if len(rows) != count:
+        raise ValueError(f"source must have as many rows as those it is put beside ({len(rows)}), got {count}")
+    sharding: Sharding = rows.sharding
+    return sharding
 
 
 def _again(address: str | None, workers: int, patience: float) -> Dask:

@@ -6,6 +6,7 @@ somebody holds its handle, and computed again, for a shard whose worker is lost,
 
 from __future__ import annotations
 
+import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -18,6 +19,8 @@ import numpy.typing as npt
 from driftway.engines.shard import Program, Ref, Step, same
 
 _numbers = count()
+# Bytes from which a constant that was sent waits on disk for the case that it has to be sent again.
+LARGE = 2**18
 
 
 class Node:
@@ -28,10 +31,11 @@ class Node:
         self.function = function
         # What is still to be computed keeps what it needs; what was computed only remembers how.
         self.pins: list[Value] = list(_found((arguments, options), Value))
-        self.arguments, self.options = _mapped(arguments, _node), _mapped(options, _node)
+        self.arguments: tuple[Any, ...] = _mapped(arguments, _node)
+        self.options: dict[str, Any] = _mapped(options, _node)
         self.computed = False
         self.handle: Callable[[], Value | None] = lambda: None
-        self.array: npt.NDArray[Any] | None = None
+        self.array: npt.NDArray[Any] | Stowed | None = None
         self.by_rows = False
         self.sources: list[Any] | None = None
 
@@ -41,6 +45,28 @@ class Node:
             self.computed, self.pins = True, []
             # A hint that was taken is not needed again.
             self.arguments, self.options = _mapped(self.arguments, _unhinted), _mapped(self.options, _unhinted)
+            if isinstance(self.array, np.ndarray) and not self.by_rows and self.array.nbytes > LARGE:
+                self.array = Stowed(self.array)
+
+    @property
+    def constant(self) -> npt.NDArray[Any]:
+        """The array that it is."""
+        assert self.array is not None
+        return self.array.again() if isinstance(self.array, Stowed) else self.array
+
+
+class Stowed:
+    """An array on disk, for as long as somebody may need it."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed, and gone, with this object
+        np.save(self._file, array)
+
+    def again(self) -> npt.NDArray[Any]:
+        """The array, read again."""
+        self._file.seek(0)
+        array: npt.NDArray[Any] = np.load(self._file)
+        return array
 
 
 class Hint:
@@ -70,6 +96,7 @@ class Sharding:
 
     @property
     def rows(self) -> int:
+        """How many there are."""
         return self.bounds[-1].stop
 
     def __len__(self) -> int:
@@ -98,6 +125,7 @@ class Sharding:
         self._garbage[shard].clear()
 
     def release(self, number: int) -> None:
+        """Notes that nobody needs a value any more."""
         for present, garbage in zip(self.present, self._garbage, strict=True):
             if number in present:
                 present.discard(number)
@@ -109,12 +137,15 @@ class Sharding:
         """What a shard has to do for these values: its program, constants that all shards share, sources, nodes."""
         nodes = self._missing(shard, [value.node for value in (*wanted, *(value for value, _ in returned))])
         garbage, self._garbage[shard] = self._garbage[shard], []
-        program, shared, sources = Program(drop=garbage), {}, {}
+        bounds = self.bounds[shard]
+        program = Program(bounds.start, bounds.stop - bounds.start, drop=garbage)
+        shared: dict[int, Any] = {}
+        sources: dict[int, Any] = {}
         for node in nodes:
             if node.sources is not None:
                 sources[node.number] = node.sources[shard]
             elif node.array is not None and not node.by_rows:
-                shared[node.number] = node.array
+                shared[node.number] = node.constant
             else:
                 program.steps.append(self._step(shard, node))
             if node.handle() is not None:
@@ -124,7 +155,7 @@ class Sharding:
 
     def _step(self, shard: int, node: Node) -> Step:
         if node.array is not None:
-            return Step(node.number, same, (np.ascontiguousarray(node.array[self.bounds[shard]]),), {})
+            return Step(node.number, same, (np.ascontiguousarray(node.constant[self.bounds[shard]]),), {})
 
         def reference(value: Any) -> Any:
             if isinstance(value, Node):

@@ -7,12 +7,12 @@ why: that is the business of the client, which can send the same steps to anothe
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,18 @@ from driftway.threads import Threads
 Double = npt.NDArray[np.float64]
 
 
-class Ref(NamedTuple):
+@dataclass(frozen=True)
+class Ref:
     """Stands for a value that the shard holds, in the arguments of a step."""
 
     number: int
 
 
-class Step(NamedTuple):
+FIRST, COUNT = Ref(-1), Ref(-2)  # stand for the shard's first row and the number of its rows
+
+
+@dataclass(frozen=True)
+class Step:
     """value[number] = function(*arguments, **options)."""
 
     number: int
@@ -44,13 +49,15 @@ class Step(NamedTuple):
 class Program:
     """Steps, the values to keep afterwards, those to drop first, and those to return, with how they are merged."""
 
+    first: int = 0
+    count: int = 0
     steps: list[Step] = field(default_factory=list)
     keep: set[int] = field(default_factory=set)
     drop: list[int] = field(default_factory=list)
     returned: list[tuple[int, str]] = field(default_factory=list)
 
 
-class Lost(LookupError):
+class LostError(LookupError):
     """A shard does not hold what it should: its worker is another process than it was."""
 
 
@@ -81,11 +88,23 @@ def execute(
     for number in program.drop:
         held.pop(number, None)
     values = {**held, **pickle.loads(constants), **sources}
+    values |= {FIRST.number: program.first, COUNT.number: program.count}
     with np.errstate(all="ignore"):  # as in the threads of one machine
-        for number, function, arguments, options in program.steps:
-            values[number] = function(*_resolved(arguments, values), **_resolved(options, values))
+        for step in program.steps:
+            arguments, options = _resolved(step.arguments, values), _resolved(step.options, values)
+            values[step.number] = step.function(*arguments, **options)
     held.update((number, values[number]) for number in program.keep)
     return [(how, values[number]) for number, how in program.returned]
+
+
+async def execute_soon(session: str, shards: dict[str, dict[int, bytes]], constants: bytes, dask_worker: Any) -> Any:
+    """`execute` for the shards of this worker, outside the queue of tasks: for what takes no time."""
+    loop = asyncio.get_running_loop()
+    own = shards.get(dask_worker.address, {})
+    return {
+        shard: await loop.run_in_executor(None, execute, session, shard, payload, constants, {})
+        for shard, payload in own.items()
+    }
 
 
 def merge(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -104,7 +123,7 @@ def _resolved(value: Any, values: dict[int, Any]) -> Any:
     """The arguments with values in the place of references."""
     if isinstance(value, Ref):
         if value.number not in values:
-            raise Lost(f"value {value.number} is not held here")
+            raise LostError(f"value {value.number} is not held here")
         return values[value.number]
     if isinstance(value, list | tuple):
         return type(value)(_resolved(each, values) for each in value)
@@ -127,17 +146,8 @@ def cloud_cost(X: Any, Y: Any, metric: Metric, scale: dict[str, Any] | None) -> 
 
 
 def matrix_cost(values: Any) -> MatrixCost:
+    """The same for a cost that is a matrix."""
     return MatrixCost(values)
-
-
-class Coefficients(NamedTuple):
-    """A factored matrix without its cost."""
-
-    R: Double
-    L: Double
-    scale: float
-    P: Double
-    Q: Double
 
 
 def threads() -> Threads:
@@ -159,22 +169,24 @@ def sweep(cost: Cost, log: tuple[Any, ...], inner: tuple[Any, ...] | None, asked
 
 
 def log_columns(cost: Cost, log: tuple[Any, ...], f: Double) -> Double:
+    """log Σᵢ exp(log + f) over the rows of a shard."""
     return threads().log_columns(Factored(cost, *log), f)
 
 
 def exponential(cost: Cost, log: tuple[Any, ...], f: Double, g: Double) -> Double:
+    """exp(log + f ⊕ g) for the rows of a shard."""
     return threads().exponential(Factored(cost, *log), f, g)
 
 
 def gram(cost: Cost, log: tuple[Any, ...], f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
+    """Σ BᵀB over the rows of a shard."""
     return threads().gram(Factored(cost, *log), f, g, factors, basis)
+
+
+# What takes as long as a sweep.
+HEAVY = {cloud_cost, matrix_cost, sweep, log_columns, exponential, gram}
 
 
 def part(whole: Any, name: str) -> Any:
     """An attribute of what an earlier step computed."""
     return getattr(whole, name)
-
-
-def merged(parts: list[list[tuple[str, Any]]]) -> list[Any]:
-    """The values that several shards return, in the order of the rows."""
-    return [value for _, value in reduce(merge, parts)]

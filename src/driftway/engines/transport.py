@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
-from driftway.engines.lineage import Sharding, Value
-from driftway.engines.shard import Lost, execute, forget, merge
+from driftway.engines.lineage import Node, Sharding, Value
+from driftway.engines.shard import HEAVY, LostError, Program, execute, execute_soon, forget, merge
 
 # Seconds between looks at who is alive while a result is awaited.
 TICK = 0.5
@@ -78,8 +78,12 @@ class Transport:
         call = _Call(self, sharding, wanted, returned)
         try:
             for _ in range(LOSSES):
-                call.submit()
-                if (result := call.outcome(watch)) is not None:
+                call.prepare()
+                if (result := call.at_once()) is None:
+                    call.prepare()
+                    call.submit()
+                    result = call.outcome(watch)
+                if result is not None:
                     call.settle()
                     self.traffic.calls += 1
                     return [value for _, value in result]
@@ -101,44 +105,67 @@ class _Call:
         self.transport, self.client, self.sharding = transport, transport.client, sharding
         self.wanted, self.returned = wanted, returned
         self.tasks: dict[int, Any] = {}
-        self.kept: dict[int, set[int]] = {}
-        self.nodes: list[Any] = []
+        self.programs: dict[int, tuple[Program, dict[int, Any], dict[int, Any], list[Node]]] = {}
         self.tree: list[Any] = []
         self.broadcasts: list[Any] = []
 
+    def prepare(self) -> None:
+        """Programs for the shards that have none, and a worker for every shard."""
+        self._place()
+        for k in range(len(self.sharding)):
+            if k not in self.programs:
+                self.programs[k] = self.sharding.program(k, self.wanted, self.returned)
+
+    def at_once(self) -> list[tuple[str, Any]] | None:
+        """The outcome without the queue of tasks, if it takes no time; `None` if it would, or a worker is lost."""
+        programs = {k: program for k, (program, *_) in self.programs.items()}
+        heavy = any(step.function in HEAVY for program in programs.values() for step in program.steps)
+        if heavy or any(sources for _, _, sources, _ in self.programs.values()):
+            return None
+        payloads = {k: _pickled(program) for k, program in programs.items()}
+        constants = _pickled(self._shared(self.programs))
+        if sum(map(len, payloads.values())) + len(constants) > BROADCAST:
+            return None
+        by_worker: dict[str, dict[int, bytes]] = {}
+        for k, payload in payloads.items():
+            by_worker.setdefault(str(self.sharding.homes[k]), {})[k] = payload
+        answers: dict[int, Any] = {}
+        function, session = execute_soon, self.sharding.session
+        found = self.client.run(function, session, by_worker, constants, workers=list(by_worker), on_error="return")
+        for answer in found.values():
+            if isinstance(answer, OSError | TimeoutError | LostError | ValueError):
+                self._drop_lost()
+                return None
+            if isinstance(answer, BaseException):
+                raise answer
+            answers |= answer
+        if len(answers) < len(self.sharding):
+            self._drop_lost()
+            return None
+        self.transport.traffic.sent += sum(map(len, payloads.values())) + len(constants) * len(payloads)
+        return self._received(reduce(merge, (answers[k] for k in sorted(answers))))
+
     def submit(self) -> None:
         """Tasks for the shards that have none."""
-        self._place()
-        sharding = self.sharding
-        lacking = [k for k in range(len(sharding)) if k not in self.tasks]
-        programs = {k: sharding.program(k, self.wanted, self.returned) for k in lacking}
-        everyone: dict[int, Any] = {}
-        for _, shared, _, nodes in programs.values():
-            everyone |= shared
-            self.nodes += nodes
+        lacking = {k: program for k, program in self.programs.items() if k not in self.tasks}
         try:
-            constants, size = self._broadcast(everyone)
-            for k, (program, _, sources, _) in programs.items():
-                payload = _pickled(program)
+            constants, size = self._broadcast(self._shared(lacking))
+            for k, (program, _, sources, _) in lacking.items():
+                payload, home = _pickled(program), self.sharding.homes[k]
                 self.transport.traffic.sent += len(payload) + size
-                large = len(payload) > BROADCAST
-                home = sharding.homes[k]
-                if large:
+                if len(payload) > BROADCAST:
                     payload = self.client.scatter(payload, workers=[home], hash=False, timeout=self.transport.patience)
-                self.kept[k] = program.keep
+                arguments = self.sharding.session, k, payload, constants, sources
                 self.tasks[k] = self.client.submit(
-                    execute,
-                    sharding.session,
-                    k,
-                    payload,
-                    constants,
-                    sources,
-                    workers=[home],
-                    allow_other_workers=False,
-                    pure=False,
+                    execute, *arguments, workers=[home], allow_other_workers=False, pure=False
                 )
         except (OSError, TimeoutError):  # a worker went away while it was sent something
             self._drop_lost()
+
+    @staticmethod
+    def _shared(programs: dict[int, Any]) -> dict[int, Any]:
+        """The constants that programs share."""
+        return {number: array for _, shared, _, _ in programs.values() for number, array in shared.items()}
 
     def _place(self) -> None:
         """A worker for every shard that has none: the one with the fewest rows per thread."""
@@ -183,11 +210,14 @@ class _Call:
                 if self._drop_lost():
                     return None
                 continue
-            except (KilledWorker, FutureCancelledError, Lost, OSError):
+            except (KilledWorker, FutureCancelledError, LostError, OSError):
                 self._drop_lost()
                 return None
-            self.transport.traffic.received += sum(np.asarray(value).nbytes for _, value in result)
-            return result
+            return self._received(result)
+
+    def _received(self, result: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        self.transport.traffic.received += sum(np.asarray(value).nbytes for _, value in result)
+        return result
 
     def _root(self) -> Any:
         """A tree of pairwise merges, in the order of the rows: the same bits whoever was first."""
@@ -209,16 +239,17 @@ class _Call:
                 self.sharding.lose(k)
                 lost.append(k)
         for k in lost:
+            self.programs.pop(k, None)
             if (task := self.tasks.pop(k, None)) is not None:
                 task.cancel()
         return bool(lost)
 
     def settle(self) -> None:
         """Notes what the shards hold now."""
-        for k, kept in self.kept.items():
-            self.sharding.present[k] |= kept
-        for node in self.nodes:
-            node.settle()
+        for k, (program, *_, nodes) in self.programs.items():
+            self.sharding.present[k] |= program.keep
+            for node in nodes:
+                node.settle()
 
     def close(self) -> None:
         for future in (*self.tree, *self.tasks.values(), *self.broadcasts):

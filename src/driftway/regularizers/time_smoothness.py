@@ -51,7 +51,8 @@ class TimeSmoothness(MomentRegularizer):
         self.weight = real_number("weight", weight, minimum=0.0)
         self.normalization = one_of("normalization", normalization, ("mean", "sum", "coupling"))
         self._own_masses = a is not None
-        self.a = weights("a", a, len(self.previous))
+        n = len(self.previous)
+        self.a = weights("a", np.full_like(self.previous[:, 0], 1.0 / n) if a is None else a, n)
         # Rows have exact sums, so only displacements matter; about the centre of Y they lose the fewest digits.
         self._centre = self.Y.mean(axis=0)
         self._basis, self._target = self.Y - self._centre, self.previous - self._centre

@@ -19,6 +19,7 @@ from driftway.model import Model
 from driftway.parallel import single_blas
 from driftway.problem import Problem
 from driftway.quasi_newton import Ascent, remaining, search
+from driftway.rowwise import is_remote
 from driftway.solvers.moment_dual import Place, Space, at, evaluator, fits, newton_direction
 from driftway.validation import positive_integer
 
@@ -113,14 +114,14 @@ def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
     )
     count = max(0, math.ceil(math.log(easy / model.epsilon) / -math.log(FACTOR))) if easy > model.epsilon else 0
     first, *ahead = [model.epsilon * FACTOR**-k for k in range(count, -1, -1)]
-    (n, m), P = model.cost.shape, np.zeros_like(space.centre)
+    m, P = model.cost.shape[1], np.zeros_like(space.centre)
     if small:
         return _small(model, space, [first, *ahead], np.zeros(m), P, accuracy, UPDATES)
     plain = balance(
         model.cost / -first,
         model.a,
         model.b,
-        np.zeros(n),
+        np.zeros_like(model.a),
         np.zeros(m),
         tol=STAGE_ACCURACY,
         max_iter=STAGE_LIMIT,
@@ -275,6 +276,6 @@ def _damped(damping: float, tries: int) -> float:
 def _newton_cost(here: Place) -> float:
     """What the few steps of Newton's method cost that are needed, in sweeps, as measured."""
     m, r = here.space.b.size, here.P.shape[1]
-    if m > NEWTON_SIZE or r > NEWTON_MOMENTS:
+    if m > NEWTON_SIZE or r > NEWTON_MOMENTS or is_remote(here.P):
         return math.inf
     return 15.0 + 0.06 * (1 + r) * m

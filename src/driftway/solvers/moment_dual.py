@@ -28,6 +28,7 @@ from driftway.parallel import single_blas
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import MomentRegularizer, RowQuadratic
+from driftway.rowwise import by_rows
 
 Double = npt.NDArray[np.float64]
 
@@ -131,39 +132,15 @@ class Place:
         return 0.5 * float((self.residual**2 / self.space.curvature).sum()) / self.space.mass
 
     @cached_property
-    def blocks(self) -> Double:
-        """Cov(R)/ε + q for every row: minus the diagonal blocks of the Hessian in P (n×r×r).
+    def inverse(self) -> Double:
+        """The inverses of Cov(R)/ε + q for every row: of minus the diagonal blocks of the Hessian in P (n×r×r).
 
         Damping adds so much of the largest variance that a row can have.
         """
-        space, (n, r) = self.space, self.P.shape
-        first, second = _pairs(r, every=space.every)
-        mean = np.divide(self.means[:, :r], space.a[:, None], out=np.zeros((n, r)), where=space.a[:, None] > 0)
-        covariance = self.means[:, r:] - mean[:, first] * self.means[:, second]
-        blocks = np.zeros((n, r, r))
-        seen = space.seen[:, first] & space.seen[:, second]
-        blocks[:, first, second] = np.where(seen, covariance / self.epsilon, 0.0)
-        blocks[:, second, first] = blocks[:, first, second]
-        diagonal = np.arange(r)
-        # A variance of rounding errors is none, and may have come out negative.
-        blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
-        blocks[:, diagonal, diagonal] += space.curvature
-        if self.damping:
-            radius = 0.5 * np.ptp(space.R, axis=0)
-            blocks[:, diagonal, diagonal] += self.damping / self.epsilon * np.multiply.outer(space.a, radius**2)
-        return blocks
-
-    @cached_property
-    def inverse(self) -> Double:
-        """The inverses of the blocks."""
-        r = self.P.shape[1]
-        if r == 1:
-            return 1.0 / self.blocks
-        if r == 2:
-            (p, q), (_, s) = np.moveaxis(self.blocks, 0, 2)
-            determinant = np.maximum(p * s - q * q, 1e-14 * p * s)
-            return np.moveaxis(np.array([[s, -q], [-q, p]]) / determinant, 2, 0)
-        return np.asarray(np.linalg.inv(self.blocks), dtype=np.float64)
+        space = self.space
+        damped = self.damping / self.epsilon * (0.5 * np.ptp(space.R, axis=0)) ** 2
+        fixed = space.a, space.seen, space.curvature, damped, self.epsilon, space.every
+        return by_rows(_inverse_blocks, self.means, *fixed)
 
     def precondition(self, direction: Double) -> Double:
         m, b, direction = self.space.b.size, self.space.b, self.space.mass * direction
@@ -174,7 +151,7 @@ class Place:
         """The inverse blocks times a vector per row."""
         if self.P.shape[1] == 0:
             return right
-        return np.where(self.space.seen, np.einsum("ikl,il->ik", self.inverse, right), 0.0)
+        return by_rows(_solved, self.inverse, self.space.seen, right)
 
     def within(self, accuracy: float) -> bool:
         """Whether column error and moment mismatch are that small."""
@@ -188,6 +165,40 @@ class Place:
     def plan(self, model: Model) -> Plan:
         """The plan of this point."""
         return model.plan(_log(model, self.epsilon, self.P), self.f, self.g / self.epsilon)
+
+
+def _inverse_blocks(
+    means: Double,
+    a: Double,
+    seen: npt.NDArray[np.bool_],
+    curvature: Double,
+    damped: Double,
+    epsilon: float,
+    every: bool,
+) -> Double:
+    """(Cov(R)/ε + q)⁻¹ for every row, from the means of R and of its products under the plan."""
+    n, r = curvature.shape
+    first, second = _pairs(r, every=every)
+    mean = np.divide(means[:, :r], a[:, None], out=np.zeros((n, r)), where=a[:, None] > 0)
+    covariance = means[:, r:] - mean[:, first] * means[:, second]
+    blocks = np.zeros((n, r, r))
+    blocks[:, first, second] = np.where(seen[:, first] & seen[:, second], covariance / epsilon, 0.0)
+    blocks[:, second, first] = blocks[:, first, second]
+    diagonal = np.arange(r)
+    # A variance of rounding errors is none, and may have come out negative.
+    blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
+    blocks[:, diagonal, diagonal] += curvature + np.multiply.outer(a, damped)
+    if r == 1:
+        return 1.0 / blocks
+    if r == 2:
+        (p, q), (_, s) = np.moveaxis(blocks, 0, 2)
+        determinant = np.maximum(p * s - q * q, 1e-14 * p * s)
+        return np.moveaxis(np.array([[s, -q], [-q, p]]) / determinant, 2, 0)
+    return np.asarray(np.linalg.inv(blocks), dtype=np.float64)
+
+
+def _solved(inverse: Double, seen: npt.NDArray[np.bool_], right: Double) -> Double:
+    return np.where(seen, np.einsum("ikl,il->ik", inverse, right), 0.0)
 
 
 def _log(model: Model, epsilon: float, P: Double) -> Factored:

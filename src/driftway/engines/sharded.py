@@ -1,0 +1,67 @@
+"""A cost whose source points live with the workers of a cluster and never meet on one machine."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.costs import PointCloudCost
+from driftway.engines import shard
+from driftway.engines.lineage import Value
+from driftway.engines.rows import Rows
+from driftway.validation import Array, finite_array, one_of
+
+# Metrics that need to know no more than two points.
+METRICS = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis")
+
+
+class ShardedCloudCost:
+    """The cost c(xᵢ, yⱼ) between points X in the shards of a cluster, and points Y that every worker gets.
+
+    Made by `Dask.cloud`. Masses and potentials of the rows, and whatever else a solver has per row, live beside X.
+    """
+
+    bilinear = None
+
+    def __init__(self, X: Rows, Y: npt.ArrayLike, metric: Any = "euclidean") -> None:
+        self.X, self.Y = X, finite_array("Y", Y, ndim=2)
+        if X.ndim != 2 or X.shape[1] != self.Y.shape[1]:
+            raise ValueError(f"X and Y must have the same number of features, got shapes {X.shape} and {self.Y.shape}")
+        self.metric = metric if callable(metric) else one_of("metric", metric, METRICS)
+        self.shape = (X.shape[0], self.Y.shape[0])
+        self.dtype = np.result_type(X.dtype, self.Y.dtype)
+        if not np.isfinite(X).all():
+            raise ValueError("X must be finite, but it contains NaN or infinity")
+
+    def __repr__(self) -> str:
+        return f"ShardedCloudCost(shape={self.shape}, features={self.Y.shape[1]}, metric={self.metric!r})"
+
+    @cached_property
+    def held(self) -> Value:
+        """The cost's rows as every shard holds them."""
+        sharding = self.X.sharding
+        return sharding.value(shard.cloud_cost, self.X.value, sharding.leaf(self.Y, by_rows=False), self.metric, None)
+
+    @property
+    def uniform(self) -> Rows:
+        """Equal masses of total 1."""
+        n = self.shape[0]
+        return self.X.__by_rows__(_constant, self.X, 1.0 / n)
+
+    def zeros(self, columns: int) -> Rows:
+        """Zeros beside the rows."""
+        return self.X.__by_rows__(_zeros, self.X, columns)
+
+    def rows(self, block: slice) -> Array:
+        return PointCloudCost(self.X[block], self.Y, self.metric).rows(slice(None))
+
+
+def _constant(X: Array, value: float) -> npt.NDArray[np.float64]:
+    return np.full(len(X), value)
+
+
+def _zeros(X: Array, columns: int) -> npt.NDArray[np.float64]:
+    return np.zeros((len(X), columns))

@@ -1,0 +1,19 @@
+"""Functions of rows, computed where the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def is_remote(value: object) -> bool:
+    """Whether an array of rows lives elsewhere and has functions of rows computed there."""
+    return hasattr(value, "__by_rows__")
+
+
+def by_rows(function: Callable[..., Any], *arguments: Any) -> Any:
+    """function(*arguments), for a function that takes arrays of rows and treats every row by itself."""
+    for argument in arguments:
+        if is_remote(argument):
+            return argument.__by_rows__(function, *arguments)
+    return function(*arguments)

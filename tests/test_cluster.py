@@ -1,0 +1,259 @@
+"""The Dask engine: rows on worker processes, the same answers, and no more traffic than promised."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+from problems import REGULARIZERS, Data, data, problem
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway import (
+    ConditionalGradient,
+    ContinuousTransportClassifier,
+    DualAscent,
+    ForwardBackward,
+    PointCloudCost,
+    Problem,
+    Sinkhorn,
+    Solution,
+    Threads,
+    TimeSmoothness,
+    solve,
+)
+from driftway.engine import Engine, Request
+from driftway.matrices import Factored
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+from driftway.engines import Dask  # noqa: E402 - needs distributed
+
+MOMENTS = [name for name in REGULARIZERS if "lasso" not in name]
+QUICK = ("none", "time+laplacians")
+SOLVERS = [Sinkhorn(), ForwardBackward(), ForwardBackward(accelerate=True), DualAscent(), ConditionalGradient()]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Dask]:
+    with Dask(workers=2) as engine:
+        yield engine
+
+
+def gauged(solution: Solution, d: Data) -> np.ndarray:
+    """The potentials with ⟨g, b⟩ = 0: only f ⊕ g matters."""
+    f, g = map(np.asarray, solution.potentials)
+    level = g @ d.b
+    return np.concatenate([f + level, g - level])
+
+
+def assert_same(first: Solution, second: Solution, d: Data) -> None:
+    """Objective, potentials and products of the plan agree to 1e-9."""
+    assert first.n_iter == second.n_iter
+    pairs = [
+        (first.value, second.value),
+        (gauged(first, d), gauged(second, d)),
+        (np.asarray(first.plan @ d.Y), second.plan @ d.Y),
+        (first.plan.T @ d.X, second.plan.T @ d.X),
+        (first.plan.marginals[1], second.plan.marginals[1]),
+    ]
+    for one, other in pairs:
+        assert np.abs(one - other).max() <= 1e-9 * np.abs(other).max()
+
+
+def fits(solver: object, p: Problem) -> bool:
+    try:
+        solver.check(p)
+    except ValueError:
+        return False
+    return True
+
+
+def run(p: Problem, solver: object, engine: Engine, max_iter: int = 2) -> Solution:
+    """A few iterations, all of them: engines that agree at every one have the same answer at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(p, solver, tol=1e-8, max_iter=max_iter, engine=engine)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in MOMENTS]
+)
+def test_dask_gives_what_threads_give(cluster: Dask, name: str) -> None:
+    d = data(15, 11, seed=7)
+    p = problem(d, name, 0.5)
+    for solver in SOLVERS:
+        if fits(solver, p):
+            assert_same(run(p, solver, cluster), run(p, solver, Threads(memory=0, compiled=False)), d)
+
+
+def sharded(cluster: Dask, d: Data, epsilon: float, weight: float) -> tuple[Problem, Problem]:
+    """A problem whose source is a Dask array, and the same in memory."""
+    X = cluster.rows(da.from_array(d.X, chunks=(7, 1)))
+    previous, a = cluster.rows(da.from_array(d.previous, chunks=11), like=X), cluster.rows(d.a, like=X)
+    remote = TimeSmoothness(d.Y, previous, weight) if weight else None
+    local = TimeSmoothness(d.Y, d.previous, weight) if weight else None
+    return (
+        Problem(cluster.cloud(X, d.Y), a, d.b, epsilon=epsilon, regularizer=remote),
+        Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=epsilon, regularizer=local),
+    )
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+@pytest.mark.parametrize("solver", SOLVERS[:4], ids=repr)
+def test_a_source_that_never_meets_has_the_same_plan(cluster: Dask, solver: object, weight: float) -> None:
+    d = data(40, 12, seed=3)
+    remote, local = sharded(cluster, d, 0.5, weight)
+    if fits(solver, local):
+        assert_same(run(remote, solver, cluster, 1), run(local, solver, Threads(memory=0, compiled=False), 1), d)
+
+
+def test_parquet_parts_are_a_source(cluster: Dask, tmp_path: object) -> None:
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    d = data(30, 8, seed=5)
+    for part in range(3):
+        rows = slice(10 * part, 10 * part + 10)
+        pd.DataFrame({"x": d.X[rows, 0], "y": d.X[rows, 1]}).to_parquet(tmp_path / f"part.{part}.parquet")
+    cost = cluster.cloud(dd.read_parquet(tmp_path), d.Y)
+    found = solve(Problem(cost, b=d.b, epsilon=0.5), engine=cluster)
+    expected = solve(Problem(PointCloudCost(d.X, d.Y), b=d.b, epsilon=0.5), engine=Threads(memory=0))
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
+    np.testing.assert_allclose(np.asarray(found.plan.barycentric_map(d.Y)), expected.plan.barycentric_map(d.Y))
+
+
+def test_bytes_per_sweep_do_not_depend_on_the_rows(cluster: Dask) -> None:
+    """At most 3·m·(r + 2) numbers go to a worker and come back, whatever n."""
+    m, sent = 4000, []
+    for n in (200, 2000):
+        d = data(n, 4, seed=0)
+        Y, rng = np.random.default_rng(1).normal(size=(m, 2)), np.random.default_rng(2)
+        X = cluster.rows(da.from_array(d.X, chunks=100))
+        cost, r = cluster.cloud(X, Y), 2
+        log = Factored.of_cost(cost, Y, np.empty((n, 0))) / -0.5
+        f, mass = cost.zeros(1)[:, 0], cost.uniform
+        cluster.sweep(Request(log, f, np.zeros(m), row_mass=mass, right=Y))  # points and bases are sent once
+        before = cluster.traffic.sent + cluster.traffic.received
+        sums = cluster.sweep(Request(log, f, rng.normal(size=m), row_mass=mass, right=Y))
+        sent.append(cluster.traffic.sent + cluster.traffic.received - before)
+        assert sent[-1] <= 2 * 3 * m * (r + 2) * 8
+        assert np.asarray(sums.rows) == pytest.approx(np.full(n, 1 / n))
+    assert sent[0] == pytest.approx(sent[1], rel=0.02)
+
+
+def test_the_client_of_a_dask_source_holds_no_rows(cluster: Dask) -> None:
+    """Peak memory of the client for a thousand times as many rows as columns is a fraction of one vector of rows."""
+    n, m = 400_000, 20
+    Y = np.random.default_rng(0).normal(size=(m, 2))
+    X = da.random.default_rng(1).normal(size=(n, 2), chunks=(50_000, 2))
+    warm = Problem(cluster.cloud(X[:1000], Y), epsilon=1.0)
+    solve(warm, tol=1e-4, engine=cluster)
+    tracemalloc.start()
+    try:
+        found = solve(Problem(cluster.cloud(X, Y), epsilon=1.0), tol=1e-4, engine=cluster)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.converged
+    assert peak < 8 * n / 2
+
+
+def test_rows_compute_as_numpy_does(cluster: Dask) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(9, 3)), rng.normal(size=9)
+    X = cluster.rows(x)
+    Y = cluster.rows(y, like=X)
+    pairs = [
+        (X + 2 * Y[:, None] - x, 2 * y[:, None] * np.ones(3)),
+        (np.where(Y > 0, Y, -1.0), np.where(y > 0, y, -1.0)),
+        (np.divide(1.0, Y, out=np.zeros_like(Y), where=Y > 0), np.divide(1.0, y, out=np.zeros(9), where=y > 0)),
+        (X.sum(axis=1), x.sum(axis=1)),
+        (X @ np.ones((3, 2)), x @ np.ones((3, 2))),
+        (np.multiply.outer(Y, np.arange(9.0)), np.multiply.outer(y, np.arange(9.0))),
+        (X.ravel().reshape((9, 3)), x),
+        (X[2:7], x[2:7]),
+        (X[:, 1], x[:, 1]),
+    ]
+    for found, expected in pairs:
+        np.testing.assert_allclose(np.asarray(found), expected)
+    numbers = [
+        (X.sum(), x.sum()),
+        (X.sum(axis=0), x.sum(axis=0)),
+        (np.dot(Y, y), y @ y),
+        (np.vdot(X, x), np.vdot(x, x)),
+        (Y @ X, y @ x),
+        (Y[Y > 0].min(), y[y > 0].min()),
+        (np.abs(Y[Y > 9]).max(initial=0.0), 0.0),
+        ((Y > 9).any(), False),
+        (np.isfinite(X).all(), True),
+    ]
+    for found, expected in numbers:
+        np.testing.assert_allclose(found, expected)
+    Y -= 1.0
+    np.testing.assert_allclose(np.asarray(Y), y - 1.0)
+
+
+def test_what_cannot_be_done_with_shards_is_said(cluster: Dask) -> None:
+    d = data(10, 5, seed=0)
+    cost = cluster.cloud(d.X, d.Y)
+    with pytest.raises(ValueError, match="live in the shards of a cluster"):
+        solve(Problem(cost, epsilon=0.5), ConditionalGradient(), engine=cluster)
+    with pytest.raises(ValueError, match="metric must be one of"):
+        cluster.cloud(d.X, d.Y, "seuclidean")
+    with pytest.raises(ValueError, match="X must be finite"):
+        cluster.cloud(da.from_array(np.full((4, 2), np.nan)), d.Y)
+    with pytest.raises(ValueError, match="as many rows as those"):
+        cluster.rows(d.a[:3], like=cost.X)
+    with pytest.raises(TypeError, match="sort is not among"):
+        np.sort(cost.uniform)
+    with pytest.raises(ValueError, match="workers must be left out"):
+        Dask("tcp://127.0.0.1:1", workers=2)
+
+
+def test_a_metric_that_fails_on_a_worker_says_so(cluster: Dask) -> None:
+    def broken(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if len(x) > 1:  # as on a worker
+            raise ZeroDivisionError("broken metric")
+        return np.ones((len(x), len(y)))
+
+    d = data(10, 5, seed=0)
+    with pytest.raises(ZeroDivisionError, match="broken metric"):
+        solve(Problem(PointCloudCost(d.X, d.Y, broken), epsilon=0.5), engine=cluster)
+
+
+def test_the_engine_pickles_as_its_address(cluster: Dask) -> None:
+    engine = Dask(cluster.client)
+    again = pickle.loads(pickle.dumps(engine))
+    assert repr(again) == repr(engine)
+    with again:
+        assert again.rows(np.arange(5.0)).sum() == 10.0
+    assert cluster.dashboard.startswith("http")
+
+
+def accuracy(weight: float, steps: int, seed: int) -> list[float]:
+    """One run of a Figure-3 grid: moons that rotate, and how right the labels stay."""
+    rng = np.random.default_rng(seed)
+    angle, y = rng.uniform(0, np.pi, 60), np.repeat([0, 1], 30)
+    X = np.column_stack([np.cos(angle) + y, np.where(y == 0, 1, -1) * np.sin(angle)])
+    model = ContinuousTransportClassifier(time_weight=weight).fit(X, y)
+    found = []
+    for step in range(1, steps + 1):
+        turn = np.radians(18.0 * step)
+        rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        batch = (X + 0.05 * rng.normal(size=X.shape)) @ rotation.T
+        found += [float(model.partial_fit(batch).score(batch, y)), *model.predict_proba(batch)[0].tolist()]
+    return found
+
+
+def test_a_grid_on_the_cluster_gives_exactly_the_serial_result(cluster: Dask) -> None:
+    grid = [(weight, 2, seed) for weight in (0.0, 0.3) for seed in (0, 1)]
+    serial = [accuracy(*point) for point in grid]
+    assert cluster.client is not None
+    with parallel_config("dask"):
+        spread = Parallel()(delayed(accuracy)(*point) for point in grid)
+    assert spread == serial
