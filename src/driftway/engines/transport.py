@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -23,7 +24,7 @@ LOSSES = 100
 
 @dataclass
 class Traffic:
-    """Bytes that went to shards and came back from them, and in how many calls."""
+    """Bytes that went to shards and left them again, over all of them, and in how many calls."""
 
     sent: int = 0
     received: int = 0
@@ -39,6 +40,7 @@ class Transport:
 
     def __init__(self, client: Any, patience: float) -> None:
         self.client, self.patience, self.traffic = client, patience, Traffic()
+        self.askers = ThreadPoolExecutor(8, thread_name_prefix="driftway-dask")
 
     def alive(self) -> dict[str, int]:
         """The workers by address and their threads; waits for one to come if there is none."""
@@ -130,8 +132,9 @@ class _Call:
         for k, payload in payloads.items():
             by_worker.setdefault(str(self.sharding.homes[k]), {})[k] = payload
         answers: dict[int, Any] = {}
-        function, session = execute_soon, self.sharding.session
-        found = self.client.run(function, session, by_worker, constants, workers=list(by_worker), on_error="return")
+        found = self._asked(execute_soon, self.sharding.session, by_worker, constants, workers=list(by_worker))
+        if found is None:
+            return None
         for answer in found.values():
             if isinstance(answer, OSError | TimeoutError | LostError | ValueError):
                 self._drop_lost()
@@ -144,6 +147,19 @@ class _Call:
             return None
         self.transport.traffic.sent += sum(map(len, payloads.values())) + len(constants) * len(payloads)
         return self._received(reduce(merge, (answers[k] for k in sorted(answers))))
+
+    def _asked(self, *arguments: Any, workers: list[str]) -> dict[str, Any] | None:
+        """The answers of workers, or `None` if one is gone: Dask itself would try for long to reach it."""
+        asked = self.transport.askers.submit(self.client.run, *arguments, workers=workers, on_error="return")
+        while True:
+            try:
+                return dict(asked.result(timeout=TICK))
+            except TimeoutError:
+                if self._drop_lost() or asked.done():
+                    return None
+            except OSError:
+                self._drop_lost()
+                return None
 
     def submit(self) -> None:
         """Tasks for the shards that have none."""
@@ -209,6 +225,8 @@ class _Call:
                     watch(sum(task.status == "finished" for task in self.tasks.values()) / len(self.tasks))
                 if self._drop_lost():
                     return None
+                if root.status == "error":  # it was the function itself that ran out of time
+                    raise
                 continue
             except (KilledWorker, FutureCancelledError, LostError, OSError):
                 self._drop_lost()
@@ -216,7 +234,10 @@ class _Call:
             return self._received(result)
 
     def _received(self, result: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        self.transport.traffic.received += sum(np.asarray(value).nbytes for _, value in result)
+        # Every shard's share of a sum leaves its worker once, on the way through the tree; rows come as they are.
+        shards = len(self.sharding)
+        moved = (np.asarray(value).nbytes * (1 if how == "rows" else shards) for how, value in result)
+        self.transport.traffic.received += sum(moved)
         return result
 
     def _root(self) -> Any:
