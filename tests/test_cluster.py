@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import time
 import tracemalloc
 import warnings
 from collections.abc import Iterator
@@ -33,6 +35,7 @@ pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 from driftway.engines import Dask  # noqa: E402 - needs distributed
+from driftway.engines.shard import holds  # noqa: E402
 
 MOMENTS = [name for name in REGULARIZERS if "lasso" not in name]
 QUICK = ("none", "time+laplacians")
@@ -105,7 +108,11 @@ def sharded(cluster: Dask, d: Data, epsilon: float, weight: float) -> tuple[Prob
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5])
-@pytest.mark.parametrize("solver", SOLVERS[:4], ids=repr)
+@pytest.mark.parametrize(
+    "solver",
+    [SOLVERS[0], SOLVERS[3], *(pytest.param(solver, marks=pytest.mark.slow) for solver in SOLVERS[1:3])],
+    ids=repr,
+)
 def test_a_source_that_never_meets_has_the_same_plan(cluster: Dask, solver: object, weight: float) -> None:
     d = data(40, 12, seed=3)
     remote, local = sharded(cluster, d, 0.5, weight)
@@ -224,6 +231,56 @@ def test_a_metric_that_fails_on_a_worker_says_so(cluster: Dask) -> None:
     d = data(10, 5, seed=0)
     with pytest.raises(ZeroDivisionError, match="broken metric"):
         solve(Problem(PointCloudCost(d.X, d.Y, broken), epsilon=0.5), engine=cluster)
+
+
+def test_workers_drop_what_nobody_needs(cluster: Dask) -> None:
+    def held() -> int:
+        return sum(cluster.client.run(holds).values())
+
+    d = data(30, 8, seed=1)
+    gc.collect()
+    cluster.rows(d.a).sum()  # whatever was over is dropped with the next call
+    before = held()
+    for _ in range(3):
+        p = Problem(cluster.cloud(d.X, d.Y), epsilon=0.5)
+        assert solve(p, engine=cluster).converged
+        del p
+    gc.collect()
+    for _ in range(50):  # bounded: dropping is not waited for
+        cluster.rows(d.a).sum()
+        if held() <= before + 1:
+            break
+        time.sleep(0.1)
+    assert held() <= before + 1
+
+
+def test_a_row_without_mass_is_sent_where_its_neighbours_would(cluster: Dask) -> None:
+    d = data(20, 8, seed=1)
+    a = np.where(np.arange(20) == 4, 0.0, d.a)
+    a /= a.sum()
+    X = cluster.rows(d.X)
+    remote = Problem(cluster.cloud(X, d.Y), cluster.rows(a, like=X), d.b, epsilon=0.5)
+    local = Problem(PointCloudCost(d.X, d.Y), a, d.b, epsilon=0.5)
+    expected = solve(local, engine=Threads(memory=0)).plan
+    np.testing.assert_allclose(
+        np.asarray(solve(remote, engine=cluster).plan.barycentric_map(d.Y)), expected.barycentric_map(d.Y), rtol=1e-6
+    )
+
+
+def test_progress_says_where_the_cluster_can_be_watched(cluster: Dask, capfd: pytest.CaptureFixture[str]) -> None:
+    solve(problem(data(15, 11, seed=0), "none", 0.5), engine=cluster, progress=True)
+    assert cluster.dashboard in capfd.readouterr().out
+
+
+def test_adaptation_runs_on_the_cluster(cluster: Dask) -> None:
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(10, 2)), rng.normal(size=(10, 2)) + 4.0])
+    y, batch = np.repeat([0, 1], 10), X[::2] + 0.5
+    found = [
+        ContinuousTransportClassifier(engine=engine).fit(X, y).partial_fit(batch).predict(batch)
+        for engine in (cluster, Threads())
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 def test_the_engine_pickles_as_its_address(cluster: Dask) -> None:

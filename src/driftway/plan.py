@@ -110,9 +110,10 @@ class Plan:
         empty = sums.rows <= 0
         images = sums.right / np.where(empty, 1.0, sums.rows)[:, None]
         if empty.any():
-            request = Request(self.log, np.zeros(self.shape[0]), self.g, row_mass=np.ones(self.shape[0]), right=points)
-            conditional = self.engine.sweep(request).right[empty]
-            images[empty] = np.where(np.isfinite(conditional), conditional, self.b @ points / self.b.sum())
+            request = Request(self.log, np.zeros_like(self.f), self.g, row_mass=np.ones_like(self.f), right=points)
+            conditional = self.engine.sweep(request).right
+            conditional = np.where(np.isfinite(conditional), conditional, self.b @ points / self.b.sum())
+            images = np.where(empty[:, None], conditional, images)
         return self._like(Y, images)
 
     def on(self, a: Double, b: Double) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -71,7 +70,6 @@ class Dask:
         self._transport: Transport | None = None
         self._owned: list[Any] = []
         self._sharded: WeakKeyDictionary[Any, tuple[Sharding, Value]] = WeakKeyDictionary()
-        self._sent: WeakKeyDictionary[Sharding, OrderedDict[bytes, Value]] = WeakKeyDictionary()
         self._host = Threads(memory=0)  # for what is an array on the client by nature
 
     def __repr__(self) -> str:
@@ -94,9 +92,10 @@ class Dask:
 
     def close(self) -> None:
         """Ends the connection, and the cluster if it was started here."""
+        if self._transport is not None:
+            self._transport.close()
         self._transport = None
         self._sharded.clear()
-        self._sent.clear()
         while self._owned:
             self._owned.pop().close()
 
@@ -294,7 +293,7 @@ class Dask:
             return None
         if isinstance(array, Rows):
             return array.value
-        sent = self._sent.setdefault(sharding, OrderedDict())
+        sent = sharding.sent
         digest = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
         digest.update(repr((array.shape, by_rows)).encode())
         key = digest.digest()

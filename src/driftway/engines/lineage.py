@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -82,7 +83,7 @@ class Value:
     def __init__(self, sharding: Sharding, node: Node) -> None:
         self.sharding, self.node = sharding, node
         node.handle = weakref.ref(self)
-        weakref.finalize(self, sharding.release, node.number)
+        weakref.finalize(self, _release, weakref.ref(sharding), node.number)
 
 
 class Sharding:
@@ -93,6 +94,8 @@ class Sharding:
         self.homes: list[str | None] = [None] * len(bounds)
         self.present: list[set[int]] = [set() for _ in bounds]
         self._garbage: list[list[int]] = [[] for _ in bounds]
+        # Arrays that come again and again, by what is in them.
+        self.sent: OrderedDict[bytes, Value] = OrderedDict()
 
     @property
     def rows(self) -> int:
@@ -187,6 +190,11 @@ class Sharding:
                 needed += [h.value for h in hints if isinstance(h.value, Node) and self._usable(shard, h.value)]
                 stack.extend((each, False) for each in needed)
         return order
+
+
+def _release(sharding: Callable[[], Sharding | None], number: int) -> None:
+    if (alive := sharding()) is not None:
+        alive.release(number)
 
 
 def _node(value: Any) -> Any:

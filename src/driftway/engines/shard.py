@@ -112,11 +112,16 @@ def merge(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> list[t
     return [(how, MERGES[how](one, other)) for (how, one), (_, other) in zip(first, second, strict=True)]
 
 
-def forget(session: str) -> None:
-    """Drops all shards of a session that this worker holds."""
+def forget(sessions: list[str]) -> None:
+    """Drops all shards of these sessions that this worker holds."""
     with _lock:
-        for key in [key for key in _held if key[0] == session]:
+        for key in [key for key in _held if key[0] in sessions]:
             del _held[key]
+
+
+def holds() -> int:
+    """How many values this worker holds, over all shards."""
+    return sum(map(len, _held.values()))
 
 
 def _resolved(value: Any, values: dict[int, Any]) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,8 @@ class Transport:
     def __init__(self, client: Any, patience: float) -> None:
         self.client, self.patience, self.traffic = client, patience, Traffic()
         self.askers = ThreadPoolExecutor(8, thread_name_prefix="driftway-dask")
+        self._sessions: set[str] = set()
+        self._over: list[str] = []
 
     def alive(self) -> dict[str, int]:
         """The workers by address and their threads; waits for one to come if there is none."""
@@ -67,6 +71,8 @@ class Transport:
         kept = [k for k in range(len(workers)) if cuts[k + 1] > cuts[k]]
         sharding = Sharding([slice(cuts[k], cuts[k + 1]) for k in kept])
         sharding.homes = [workers[k][0] for k in kept]
+        self._sessions.add(sharding.session)
+        weakref.finalize(sharding, self._over.append, sharding.session)
         return sharding
 
     def run(
@@ -77,6 +83,10 @@ class Transport:
         watch: Callable[[float], None] | None = None,
     ) -> list[Any]:
         """Has these values computed, and merges over the shards those that are to be returned."""
+        if self._over:  # nobody knows these rows any more
+            over, self._over[:] = list(self._over), []
+            self._sessions.difference_update(over)
+            self.askers.submit(self.client.run, forget, over, on_error="ignore")
         call = _Call(self, sharding, wanted, returned)
         try:
             for _ in range(LOSSES):
@@ -93,9 +103,11 @@ class Transport:
             call.close()
         raise RuntimeError(f"workers were lost {LOSSES} times in the course of one sweep; giving up")
 
-    def forget(self, sharding: Sharding) -> None:
-        """Lets the workers drop the shards."""
-        self.client.run(partial(forget, sharding.session), on_error="ignore")
+    def close(self) -> None:
+        """Lets the workers drop all rows, and ends what waits for them."""
+        with suppress(OSError, TimeoutError, RuntimeError, ValueError):  # they may be gone
+            self.client.run(forget, list(self._sessions), on_error="ignore")
+        self.askers.shutdown(wait=False)
 
 
 class _Call:
