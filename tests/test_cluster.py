@@ -15,6 +15,7 @@ from joblib import Parallel, delayed, parallel_config
 from problems import REGULARIZERS, Data, data, problem
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks import evaluate, streams
 from driftway import (
     ConditionalGradient,
     ContinuousTransportClassifier,
@@ -28,6 +29,7 @@ from driftway import (
     TimeSmoothness,
     solve,
 )
+from driftway.costs import MatrixCost
 from driftway.engine import Engine, Request
 from driftway.matrices import Factored
 
@@ -220,6 +222,32 @@ def test_what_cannot_be_done_with_shards_is_said(cluster: Dask) -> None:
         np.sort(cost.uniform)
     with pytest.raises(ValueError, match="workers must be left out"):
         Dask("tcp://127.0.0.1:1", workers=2)
+    with pytest.raises(TypeError, match="address must be"):
+        Dask(8786)
+
+
+def test_every_operation_is_that_of_threads(cluster: Dask) -> None:
+    rng, threads, d = np.random.default_rng(3), Threads(compiled=False), data(9, 7, seed=0)
+    f, g, factors, basis = rng.normal(size=9), rng.normal(size=7), list(rng.normal(size=(2, 9, 3))), rng.random((7, 3))
+    bases = rng.normal(size=(7, 2)), rng.normal(size=(9, 3)), -2.0, rng.normal(size=(9, 2)), rng.normal(size=(7, 3))
+    costs = [PointCloudCost(d.X, d.Y, metric) for metric in ("euclidean", "sqeuclidean", "seuclidean")]
+    for cost in (*costs, MatrixCost(rng.random((9, 7)))):
+        log = Factored(cost, *bases)
+        for found, expected in (
+            (cluster.log_columns(log, f - 800.0), threads.log_columns(log, f - 800.0)),
+            (cluster.exponential(log, f, g), threads.exponential(log, f, g)),
+            (cluster.gram(log, f, g, factors, basis), threads.gram(log, f, g, factors, basis)),
+            (cluster.assemble(log), threads.assemble(log)),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+        for asked in (
+            Request(log, f, g, right=rng.random((7, 2)), left=rng.random((9, 2)), inner=2.0 * log, entropy=True),
+            Request(log, f, g, remainder=(rng.random(9), rng.random(7))),
+            Request(log, f - 900.0, g, row_mass=rng.random(9)),
+        ):
+            found, expected = cluster.sweep(asked), threads.sweep(asked)
+            for name in ("f", "rows", "columns", "right", "left", "inner", "entropy", "excess"):
+                np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-11, atol=1e-13)
 
 
 def test_a_metric_that_fails_on_a_worker_says_so(cluster: Dask) -> None:
@@ -314,3 +342,15 @@ def test_a_grid_on_the_cluster_gives_exactly_the_serial_result(cluster: Dask) ->
     with parallel_config("dask"):
         spread = Parallel()(delayed(accuracy)(*point) for point in grid)
     assert spread == serial
+
+
+def test_the_evaluation_on_a_cluster_is_the_serial_one(cluster: Dask) -> None:
+    def run(where: str | None) -> list[dict]:
+        with evaluate.workers(where, 1):
+            runs = Parallel()(
+                delayed(evaluate._run)("moons", lambda seed=seed: streams.rotating_moons(seed, steps=2), ["driftway"])
+                for seed in (0, 1)
+            )
+        return [{key: run["found"]["driftway"][key] for key in ("mean", "last", "warned")} for run in runs]
+
+    assert run(cluster.client.scheduler.address) == run(None)

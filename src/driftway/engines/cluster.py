@@ -43,7 +43,8 @@ class Dask:
     ----------
     address : str or distributed.Client, optional
         The scheduler's address or a client of it; by default a cluster of processes on this machine, started
-        when it is first needed and closed with the engine.
+        when it is first needed and closed with the engine. Those processes import the script that started them,
+        so what it does belongs under `if __name__ == "__main__"`.
     workers : int, optional
         Processes of that cluster, of one thread each; the number of available cores by default.
     patience : float
@@ -61,6 +62,11 @@ class Dask:
     def __init__(self, address: Any = None, *, workers: int | None = None, patience: float = 30.0) -> None:
         _import_distributed()
         self.address = address
+        if not (address is None or isinstance(address, str) or hasattr(address, "scheduler")):
+            raise TypeError(
+                f"address must be the address of a scheduler or a distributed.Client, got "
+                f"{type(address).__name__} {address!r}"
+            )
         if address is not None and workers is not None:
             raise ValueError("workers must be left out when an address is given: the cluster there has its own")
         self.workers = positive_integer("workers", available_cores() if workers is None else workers)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -228,22 +229,23 @@ class _Call:
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
-        root = self._root()
-        while True:
-            try:
-                result: list[tuple[str, Any]] = root.result(timeout=TICK)
-            except TimeoutError:
-                if watch is not None:
-                    watch(sum(task.status == "finished" for task in self.tasks.values()) / len(self.tasks))
-                if self._drop_lost():
-                    return None
-                if root.status == "error":  # it was the function itself that ran out of time
-                    raise
-                continue
-            except (KilledWorker, FutureCancelledError, LostError, OSError):
-                self._drop_lost()
+        root, done = self._root(), Event()
+        root.add_done_callback(lambda _: done.set())
+        while not done.wait(TICK):
+            if watch is not None:
+                watch(sum(task.status == "finished" for task in self.tasks.values()) / len(self.tasks))
+            if self._drop_lost():
                 return None
-            return self._received(result)
+        try:
+            return self._received(root.result(timeout=max(self.transport.patience, 1.0)))
+        except (KilledWorker, FutureCancelledError, LostError, OSError):
+            self._drop_lost()
+            return None
+        except (TimeoutError, UnboundLocalError):  # the latter is what becomes of a cancellation in distributed.sync
+            if root.status == "error":  # it was the function itself that ran out of time
+                raise
+            self._drop_lost()
+            return None
 
     def _received(self, result: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         # Every shard's share of a sum leaves its worker once, on the way through the tree; rows come as they are.
