@@ -21,6 +21,7 @@ from driftway import (
     ContinuousTransportClassifier,
     DualAscent,
     ForwardBackward,
+    Laplacian,
     PointCloudCost,
     Problem,
     Sinkhorn,
@@ -120,6 +121,27 @@ def test_a_source_that_never_meets_has_the_same_plan(cluster: Dask, solver: obje
     remote, local = sharded(cluster, d, 0.5, weight)
     if fits(solver, local):
         assert_same(run(remote, solver, cluster, 1), run(local, solver, Threads(memory=0, compiled=False), 1), d)
+
+
+@pytest.mark.parametrize("name", ["sum", "multiple", "laplacian-source", "laplacian-target"])
+def test_moment_regularizers_meet_rows_that_are_elsewhere(cluster: Dask, name: str) -> None:
+    d = data(30, 10, seed=4)
+
+    def regularizer(previous: object) -> object:
+        return {
+            "sum": lambda: TimeSmoothness(d.Y, previous, 0.2) + TimeSmoothness(d.Y, previous, 0.5, "coupling"),
+            "multiple": lambda: 2.0 * TimeSmoothness(d.Y, previous, 0.2),
+            "laplacian-source": lambda: Laplacian(d.source_similarity, d.Y, 0.2),
+            "laplacian-target": lambda: Laplacian(d.target_similarity, d.X, 0.2, side="target"),
+        }[name]()
+
+    X = cluster.rows(da.from_array(d.X, chunks=8))
+    masses = {"b": d.b, "epsilon": 0.5}
+    remote = Problem(cluster.cloud(X, d.Y), regularizer=regularizer(cluster.rows(d.previous, like=X)), **masses)
+    local = Problem(PointCloudCost(d.X, d.Y), regularizer=regularizer(d.previous), **masses)
+    found, expected = solve(remote, engine=cluster), solve(local, engine=Threads(memory=0, compiled=False))
+    assert found.converged
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
 
 
 def test_parquet_parts_are_a_source(cluster: Dask, tmp_path: object) -> None:

@@ -98,12 +98,14 @@ class Rows(NDArrayOperatorsMixin):
         if method != "__call__":
             return NotImplemented
         (out,) = options.pop("out", (None,))
+        if out is None:
+            return self._mapped(ufunc, inputs, options, self.per)
+        # What is not computed stays what it was.
+        result = self._mapped(_into, (ufunc, out, *inputs), options, self.per)
         if isinstance(out, Rows):
-            # What is not computed stays what it was.
-            result = self._mapped(_into, (ufunc, out, *inputs), options, self.per)
             out.value, out.meta = result.value, result.meta
             return out
-        return self._mapped(ufunc, inputs, options, self.per)
+        return result
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -112,6 +114,9 @@ class Rows(NDArrayOperatorsMixin):
             return _inner(function, *arguments)
         if function is np.concatenate and len(arguments[0]) == 2 and not options:
             return Joint(*arguments[0])
+        if function is np.split and options.get("axis") == 1:
+            _, cuts = arguments
+            return [self[:, low:high] for low, high in zip([0, *cuts], [*cuts, self.shape[1]], strict=True)]
         if function in BY_ROWS:
             return self._mapped(function, arguments, options, self.per)
         raise TypeError(f"{function.__name__} is not among what is computed with rows in the shards of a cluster")

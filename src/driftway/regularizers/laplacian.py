@@ -11,6 +11,7 @@ from scipy import sparse
 from driftway.plan import Plan
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_masses, radius
+from driftway.rowwise import fetched
 from driftway.validation import finite_array, one_of, real_number, weights
 from driftway.validation import points as as_points
 
@@ -81,7 +82,7 @@ class Laplacian(MomentRegularizer):
         return f"Laplacian(side={self.side!r}, weight={self.weight:g})"
 
     def on(self, a: Double, b: Double) -> Self:
-        own, other = (a, b) if self.side == "source" else (b, a)
+        own, other = (fetched(a), b) if self.side == "source" else (b, a)
         if self.masses.size != own.size:
             raise ValueError(
                 f"similarity must be of shape ({own.size}, {own.size}) to fit the {self.side} side of the cost, "
@@ -131,7 +132,7 @@ class Laplacian(MomentRegularizer):
         return partials if self.reference is None else {**partials, "reference": -pull}
 
     def _map(self, right: Double, left: Double) -> Double:
-        moments = right if self.side == "source" else left
+        moments = fetched(right if self.side == "source" else left)  # the graph couples the rows
         images = self._inverse[:, None] * moments
         return images if self.reference is None else images - self.reference
 
