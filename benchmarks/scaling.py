@@ -15,6 +15,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +119,14 @@ def traffic(cluster: Dask, cases: list[tuple[int, int, int]]) -> list[dict[str, 
 def wire() -> int:
     """Bytes that this process has received and sent over all TCP connections that are open, as the system counts."""
     total = 0
-    for entry in os.listdir("/proc/self/fd"):
-        try:
-            with socket.socket(fileno=os.dup(int(entry))) as link:
-                if link.family == socket.AF_INET and link.type == socket.SOCK_STREAM:
-                    # struct tcp_info of Linux: bytes acknowledged and bytes received.
-                    total += sum(
-                        struct.unpack_from("QQ", link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 120)
-                    )
-        except (OSError, struct.error):
-            continue
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if os.readlink(entry).startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(entry.name))) as link:
+                    if link.family == socket.AF_INET and link.type == socket.SOCK_STREAM:
+                        # struct tcp_info of Linux: bytes acknowledged and bytes received.
+                        info = link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+                        total += sum(struct.unpack_from("QQ", info, 120))
     return total
 
 
