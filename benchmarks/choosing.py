@@ -89,10 +89,11 @@ def table(runs: list[dict[str, Any]]) -> str:
     rows = []
     for run in runs:
         scores, accuracies = np.array(run["scores"]), np.array(run["accuracies"])
-        rank = spearmanr(scores, accuracies).statistic if np.ptp(scores) and np.ptp(accuracies) else np.nan
+        # Nothing is in no order: where all scores or all accuracies are the same, there is nothing to choose.
+        rank = spearmanr(scores, accuracies).statistic if np.ptp(scores) and np.ptp(accuracies) else 0.0
         rows.append((accuracies[scores.argmax()], accuracies.max(), accuracies.mean(), rank))
         lines.append(_line(run["stream"], rows[-1]))
-    return "\n".join([*lines, _line("**mean**", tuple(np.nanmean(rows, axis=0)))])
+    return "\n".join([*lines, _line("**mean**", tuple(np.mean(rows, axis=0)))])
 
 
 def _line(name: str, row: tuple[float, ...]) -> str:

@@ -145,10 +145,9 @@ def table(runs: list[dict[str, Any]]) -> str:
     """Mean accuracy in per cent, by stream and entrant, as Markdown."""
     entrants = list(dict.fromkeys(entrant for run in runs for entrant in run["found"]))
     lines = ["| stream | runs | " + " | ".join(entrants) + " | warned |", "|---|---|" + "---|" * (len(entrants) + 1)]
-    names, rows = (
-        [name for name in (*SEEDED, *streams.LATENCY, "gas") if any(run["stream"] == name for run in runs)],
-        [],
-    )
+    order = [*SEEDED, *streams.LATENCY, "gas"]
+    names = sorted(dict.fromkeys(run["stream"] for run in runs), key=lambda name: (*order, name).index(name))
+    rows = []
     for name in names:
         group = [run for run in runs if run["stream"] == name]
         means = [_mean(runs, name, entrant) for entrant in entrants]

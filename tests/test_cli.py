@@ -162,13 +162,13 @@ class TestAdapt:
         source, batches = write_stream(tmp_path / "in", 1)
         given = "--metric euclidean --epsilon 0.4 --absolute-epsilon --scale none --time-weight 0.3 --label-weight 0.1"
         given += " --map barycentric --motion none --labels classifier --no-stay --cost static --marginals estimated"
-        given += " --renew --tol 1e-4 --solver-iterations 500 --estimator linear"
+        given += " --renew --no-clusters --tol 1e-4 --solver-iterations 500 --estimator linear"
         assert main(arguments(source, batches, tmp_path / "out", *given.split())) == 0
         found = ContinuousTransportClassifier.load(tmp_path / "out" / "state.npz").get_params(deep=False)
         assert type(found.pop("estimator")).__name__ == "LogisticRegression"
         wanted = {"metric": "euclidean", "epsilon": 0.4, "relative_epsilon": False, "scale": None, "time_weight": 0.3}
         wanted |= {"label_weight": 0.1, "map": "barycentric", "motion": None, "labels": "classifier", "stay": False}
-        wanted |= {"cost": "static", "marginals": "estimated", "source": "renewed", "tol": 1e-4}
+        wanted |= {"cost": "static", "marginals": "estimated", "clusters": False, "source": "renewed", "tol": 1e-4}
         wanted |= {"solver_iterations": 500, "on_bad_batch": "raise", "engine": None}
         assert found == wanted
 

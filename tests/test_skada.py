@@ -102,7 +102,7 @@ def test_a_domain_that_has_not_moved_is_left_where_it_is() -> None:
     y = np.tile([0, 1], 900)
     X = rng.normal(size=(1800, 2)) + 2.5 * y[:, None]
     domain = np.repeat([1, -2, -3, -4, -5, -6], 300)
-    adapter = ContinuousTransportAdapter()
+    adapter = ContinuousTransportAdapter(ContinuousTransportClassifier(clusters=False))
     back = adapter.fit_transform(X, np.where(domain < 0, -1, y), sample_domain=domain)
     still = [label for label, transport in adapter.transports_.items() if transport.history_[-1].answer == "source"]
     assert len(still) >= 3

@@ -1,7 +1,5 @@
 """Two point clouds whose positions are still being computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -38,6 +38,7 @@ def adapt(
     estimator: given.Inner = "nearest",
     neighbours: given.Neighbours = None,
     marginals: given.Marginals = "balanced",
+    clusters: given.Clusters = True,
     scale: given.Scale = "auto",
     map: given.Map = "auto",  # noqa: A002 - the option's name
     motion: given.Motion = "auto",
@@ -65,6 +66,7 @@ def adapt(
     settings: dict[str, Any] = {
         "estimator": inner(estimator, neighbours, regression),
         "marginals": marginals,
+        "clusters": clusters,
         "scale": None if scale == "none" else scale,
         "map": map,
         "motion": None if motion == "none" else motion,

@@ -106,6 +106,7 @@ Labels = Annotated[
 Renew = Annotated[
     bool, typer.Option("--renew", help="Let the labelled batch take the source's place.", rich_help_panel=METHOD)
 ]
+Clusters = Annotated[bool, typer.Option(help="Follow classes that are clusters as Gaussians.", rich_help_panel=METHOD)]
 Stay = Annotated[bool, typer.Option(help="Answer by the source as long as no drift is seen.", rich_help_panel=METHOD)]
 Epsilon = Annotated[float, typer.Option(help="The strength of the entropy ε.", metavar="X", rich_help_panel=SOLVER)]
 Absolute = Annotated[
