@@ -123,7 +123,10 @@ def test_a_source_that_never_meets_has_the_same_plan(cluster: Dask, solver: obje
         assert_same(run(remote, solver, cluster, 1), run(local, solver, Threads(memory=0, compiled=False), 1), d)
 
 
-@pytest.mark.parametrize("name", ["sum", "multiple", "laplacian-source", "laplacian-target"])
+@pytest.mark.parametrize(
+    "name",
+    ["sum", *(pytest.param(n, marks=pytest.mark.slow) for n in ("multiple", "laplacian-source", "laplacian-target"))],
+)
 def test_moment_regularizers_meet_rows_that_are_elsewhere(cluster: Dask, name: str) -> None:
     d = data(30, 10, seed=4)
 
@@ -322,6 +325,7 @@ def test_progress_says_where_the_cluster_can_be_watched(cluster: Dask, capfd: py
     assert cluster.dashboard in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_adaptation_runs_on_the_cluster(cluster: Dask) -> None:
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(10, 2)), rng.normal(size=(10, 2)) + 4.0])
