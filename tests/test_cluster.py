@@ -155,8 +155,9 @@ def test_parquet_parts_are_a_source(cluster: Dask, tmp_path: object) -> None:
         rows = slice(10 * part, 10 * part + 10)
         pd.DataFrame({"x": d.X[rows, 0], "y": d.X[rows, 1]}).to_parquet(tmp_path / f"part.{part}.parquet")
     cost = cluster.cloud(dd.read_parquet(tmp_path), d.Y)
-    found = solve(Problem(cost, b=d.b, epsilon=0.5), engine=cluster)
-    expected = solve(Problem(PointCloudCost(d.X, d.Y), b=d.b, epsilon=0.5), engine=Threads(memory=0))
+    found = solve(Problem(cost, b=d.b, epsilon=0.5), Sinkhorn(), engine=cluster)
+    local = Problem(PointCloudCost(d.X, d.Y), b=d.b, epsilon=0.5)
+    expected = solve(local, Sinkhorn(), engine=Threads(memory=0))
     assert found.value == pytest.approx(expected.value, rel=1e-9)
     np.testing.assert_allclose(np.asarray(found.plan.barycentric_map(d.Y)), expected.plan.barycentric_map(d.Y))
 
@@ -314,9 +315,11 @@ def test_a_row_without_mass_is_sent_where_its_neighbours_would(cluster: Dask) ->
     X = cluster.rows(d.X)
     remote = Problem(cluster.cloud(X, d.Y), cluster.rows(a, like=X), d.b, epsilon=0.5)
     local = Problem(PointCloudCost(d.X, d.Y), a, d.b, epsilon=0.5)
-    expected = solve(local, engine=Threads(memory=0)).plan
+    expected = solve(local, Sinkhorn(), engine=Threads(memory=0)).plan
     np.testing.assert_allclose(
-        np.asarray(solve(remote, engine=cluster).plan.barycentric_map(d.Y)), expected.barycentric_map(d.Y), rtol=1e-6
+        np.asarray(solve(remote, Sinkhorn(), engine=cluster).plan.barycentric_map(d.Y)),
+        expected.barycentric_map(d.Y),
+        rtol=1e-6,
     )
 
 
