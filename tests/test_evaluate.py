@@ -39,13 +39,15 @@ def test_failures_are_shown() -> None:
     assert "| s | 1 | 50.0 | failed | 50 % |" in text
 
 
-def test_the_choice_without_labels_is_told_beside_the_best_one() -> None:
+def test_the_choice_without_labels_is_told_beside_the_best_one(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [{"stream": "a", "scores": [0.2, 0.9, 0.5], "accuracies": [0.5, 0.8, 0.9]}]
-    assert "| a | 80.0 | 90.0 | 73.3 | 0.50 |" in choosing.table(runs)
+    monkeypatch.setattr(choosing, "DEFAULT", 2)
+    assert "| a | 80.0 | 90.0 | 90.0 | 73.3 | 0.50 |" in choosing.table(runs)
 
 
 def test_choosing_runs_on_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "GRID", choosing.GRID[:1])
+    monkeypatch.setattr(choosing, "DEFAULT", 0)
     choosing.main(["--only", "moons, 18", "--jobs", "1", "--output", str(tmp_path)])
     stored = storage.load(tmp_path, "choosing")
     assert stored is not None
