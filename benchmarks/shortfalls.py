@@ -16,10 +16,8 @@ WHY = {
         "and at 500 × 50 the calls between the passes are most of our time."
     ),
     "entropic": (
-        "Undecided cases are those in which nobody, we included, meets the target within the budget. At 5000² and "
-        "ε = 0.005 of the mean cost we need 2.5 to 2.6 s, and the budget was 2 s when they were run; races run from "
-        "now on give everybody a multiple of our time. 10000² and part of 5000² given points are not in these "
-        "results: `python -m benchmarks --part entropic --resume` adds them."
+        "A ratio that begins with > is cut off by the budget of the peer: 2 s in the older races up to 5000², and 2.5 "
+        "times what ours took right before in the newer ones."
     ),
     "small": (
         "A cold solve is one call of compiled Newton steps (1 to 20 ms, by the number of strengths on the path) "
