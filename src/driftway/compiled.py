@@ -84,6 +84,17 @@ def _exponentiate_pair(a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, o
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _exponentiate_plane(x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, g: Any, shift: Any, out: Any) -> Any:
+    total = out.dtype.type(0)
+    for j in range(out.size):
+        square = (x0 - y0[j]) * (x0 - y0[j]) + (x1 - y1[j]) * (x1 - y1[j])
+        value = exp2(g[j] + shift + scale * math.sqrt(square))
+        out[j] = value
+        total += value
+    return total
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def _exponentiate_in_place(out: Any) -> Any:
     total = out.dtype.type(0)
     for j in range(out.size):
@@ -94,34 +105,42 @@ def _exponentiate_in_place(out: Any) -> Any:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def _exponentiate(i: int, shift: Any, terms: Any, out: Any) -> Any:
-    """out = row i of the plan; its sum."""
-    base, x, A, B, g = terms[0], terms[2], terms[6], terms[7], terms[8]
-    if x.shape[1] == 0 and base.shape[0] == 0 and A.shape[1] == 2:  # one pass for the commonest form
-        return _exponentiate_pair(A[i, 0], A[i, 1], B[0], B[1], g, shift, out)
-    _form(i, shift, terms, out)
-    return _exponentiate_in_place(out)
+def _exponentiate(i: int, count: int, f: Any, terms: Any, out: Any, totals: Any) -> None:
+    """out = the rows i … i + count − 1 of the plan, and their sums; what they are made of is unpacked once for all."""
+    base, _, x, y, euclidean, scale, A, B, g = terms
+    d, rank = x.shape[1], A.shape[1]
+    if d == 2 and euclidean and rank == 0:  # one pass for the commonest forms
+        y0, y1 = y[0], y[1]
+        for r in range(count):
+            totals[r] = _exponentiate_plane(x[i + r, 0], x[i + r, 1], y0, y1, scale, g, f[i + r], out[r])
+    elif d == 0 and base.shape[0] == 0 and rank == 2:
+        b0, b1 = B[0], B[1]
+        for r in range(count):
+            totals[r] = _exponentiate_pair(A[i + r, 0], A[i + r, 1], b0, b1, g, f[i + r], out[r])
+    else:
+        for r in range(count):
+            _form(i + r, f[i + r], terms, out[r])
+            totals[r] = _exponentiate_in_place(out[r])
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def _normalise(i: int, f: Any, mass: Any, safe: float, terms: Any, out: Any) -> Any:
-    """Row i of the plan in `out`, the factor that gives it its mass, and its shift."""
-    zero, one = out.dtype.type(0), out.dtype.type(1)
-    shift = f[i]
-    total = _exponentiate(i, shift, terms, out)
-    if mass.size == 0:
-        return one, shift
-    if mass[i] <= 0:
-        return zero, shift
-    if not (total > 1.0 / safe and total < safe):
-        # The last potential was no safe shift: shift the row by its maximum.
-        _form(i, zero, terms, out)
-        top = out[0]
-        for j in range(1, out.size):
-            top = out[j] if out[j] > top else top
-        shift = -top
-        total = _exponentiate(i, shift, terms, out)
-    return mass[i] / total, shift
+def _exponentiate_safely(i: int, terms: Any, out: Any) -> Any:
+    """out = row i of the plan, shifted by its maximum; its sum, and the shift."""
+    _form(i, out.dtype.type(0), terms, out)
+    top = out[0]
+    for j in range(1, out.size):
+        top = out[j] if out[j] > top else top
+    for j in range(out.size):
+        out[j] -= top
+    return _exponentiate_in_place(out), -top
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _add_rows(q0: Any, q1: Any, q2: Any, q3: Any, rows: Any, out: Any) -> None:
+    """out += Σ q·rows over four rows."""
+    b0, b1, b2, b3 = rows[0], rows[1], rows[2], rows[3]
+    for j in range(out.size):
+        out[j] += q0 * b0[j] + q1 * b1[j] + q2 * b2[j] + q3 * b3[j]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
@@ -145,27 +164,24 @@ def sweep_rows(
 
     Fills `shifts` (log₂-potentials), `rows`, `right` = γVᵀ, and adds to `columns` and `left` = Uᵀγ.
     """
-    zero = buffer.dtype.type(0)
+    zero, one = buffer.dtype.type(0), buffer.dtype.type(1)
     b0, b1, b2, b3 = buffer[0], buffer[1], buffer[2], buffer[3]
-    m = columns.size
+    m, q, totals = columns.size, np.empty_like(buffer[:, 0]), np.empty_like(buffer[:, 0])
     for i in range(low, high, 4):
-        q0 = q1 = q2 = q3 = zero
         count = min(4, high - i)
-        q0, shifts[i] = _normalise(i, f, mass, safe, terms, b0)
-        if count > 1:
-            q1, shifts[i + 1] = _normalise(i + 1, f, mass, safe, terms, b1)
-        if count > 2:
-            q2, shifts[i + 2] = _normalise(i + 2, f, mass, safe, terms, b2)
-        if count > 3:
-            q3, shifts[i + 3] = _normalise(i + 3, f, mass, safe, terms, b3)
-        else:
-            b3[:] = zero
-            if count < 3:
-                b2[:] = zero
-            if count < 2:
-                b1[:] = zero
-        for j in range(m):
-            columns[j] += q0 * b0[j] + q1 * b1[j] + q2 * b2[j] + q3 * b3[j]
+        _exponentiate(i, count, f, terms, buffer, totals)
+        for r in range(count):
+            shifts[i + r], rows[i + r], q[r] = f[i + r], totals[r], one
+            if mass.size:
+                if mass[i + r] > 0 and not (totals[r] > 1.0 / safe and totals[r] < safe):
+                    # The last potential was no safe shift.
+                    totals[r], shifts[i + r] = _exponentiate_safely(i + r, terms, buffer[r])
+                q[r] = mass[i + r] / totals[r] if mass[i + r] > 0 else zero
+                rows[i + r] = mass[i + r]
+                shifts[i + r] = shifts[i + r] + math.log2(q[r]) if q[r] > 0 else -np.inf
+        q[count:] = zero
+        buffer[count:] = zero
+        _add_rows(q[0], q[1], q[2], q[3], buffer, columns)
         for k in range(V.shape[0]):
             v = V[k]
             s0 = s1 = s2 = s3 = zero
@@ -174,32 +190,13 @@ def sweep_rows(
                 s1 += b1[j] * v[j]
                 s2 += b2[j] * v[j]
                 s3 += b3[j] * v[j]
-            right[i, k] = q0 * s0
-            if count > 1:
-                right[i + 1, k] = q1 * s1
-            if count > 2:
-                right[i + 2, k] = q2 * s2
-            if count > 3:
-                right[i + 3, k] = q3 * s3
+            totals[0], totals[1], totals[2], totals[3] = s0, s1, s2, s3
+            for r in range(count):
+                right[i + r, k] = q[r] * totals[r]
         for k in range(U.shape[1]):
-            t0 = q0 * U[i, k]
-            t1 = q1 * U[i + 1, k] if count > 1 else zero
-            t2 = q2 * U[i + 2, k] if count > 2 else zero
-            t3 = q3 * U[i + 3, k] if count > 3 else zero
-            target = left[k]
-            for j in range(m):
-                target[j] += t0 * b0[j] + t1 * b1[j] + t2 * b2[j] + t3 * b3[j]
-        for r in range(count):
-            q = q0 if r == 0 else q1 if r == 1 else q2 if r == 2 else q3
-            if mass.size:
-                rows[i + r] = mass[i + r]
-                shifts[i + r] = shifts[i + r] + math.log2(q) if q > 0 else -np.inf
-            else:
-                total = zero
-                b = buffer[r]
-                for j in range(m):
-                    total += b[j]
-                rows[i + r] = total
+            for r in range(4):
+                totals[r] = q[r] * U[i + r, k] if r < count else zero
+            _add_rows(totals[0], totals[1], totals[2], totals[3], buffer, left[k])
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
@@ -256,9 +253,9 @@ def sweep_rounded(
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def fill_rows(low: int, high: int, terms: Any, f: Any, buffer: Any, out: Any, first: int) -> None:
     """out = 2^(terms + f), rounded to the precision of `out`, whose rows begin at `first`."""
-    b = buffer[0]
+    b, totals = buffer[0], np.empty_like(buffer[:, 0])
     for i in range(low, high):
-        _exponentiate(i, f[i], terms, b)
+        _exponentiate(i, 1, f, terms, buffer, totals)
         for j in range(b.size):
             out[i - first, j] = b[j]
 

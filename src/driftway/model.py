@@ -146,23 +146,31 @@ class Model:
         Its column sums, if its rows are exact and they are known already, save a sweep where no moments are needed.
         """
         direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
-        # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
-        potential = self.cost if direct else self.cost + self.epsilon * plan.log
-        inner = None if _without_cost(potential) else potential
         J = self.J
-        if isinstance(J, MomentRegularizer) and not self._dense:
+        if self._dense or not isinstance(J, MomentRegularizer):
+            sums, penalty = plan.sweep(entropy=direct), checked_value(J, plan.array())
+            linear = self._priced(plan, direct)
+        else:
+            # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
+            potential = self.cost if direct else self.cost + self.epsilon * plan.log
+            inner = None if _without_cost(potential) else potential
             known = columns is not None and inner is None and plan.rounding <= EXACT
             if known and not (J.right_basis.shape[1] or J.left_basis.shape[1]):
                 assert columns is not None
                 sums = Sweep(plan.f, self.a, columns, J.left_basis, J.right_basis)
             else:
                 sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
-            penalty = checked_phi(J, sums.right, sums.left)
-        else:
-            sums = plan.sweep(inner=inner, entropy=direct)
-            penalty = checked_value(J, plan.array())
+            penalty, linear = checked_phi(J, sums.right, sums.left), _linear(potential, sums)
         entropy = sums.entropy if direct else _entropy(plan.f, plan.g, sums)
-        return self._point(plan, sums, _linear(potential, sums), entropy, penalty)
+        return self._point(plan, sums, linear, entropy, penalty)
+
+    def _priced(self, plan: Plan, direct: bool) -> float:
+        """⟨C + ε log, γ⟩ for arrays, block by block; ⟨C, γ⟩ if `direct`."""
+        cost, gamma, epsilon = self.engine.assemble(self.cost), plan.array(), self.epsilon
+        if direct:
+            return float(np.vdot(cost, gamma))
+        log = self.engine.assemble(plan.log)
+        return self.engine.total(lambda C, log, gamma: float(np.vdot(C + epsilon * log, gamma)), cost, log, gamma)
 
     def rounded(self, point: Point, slack: float) -> float:
         """The objective at the plan rounded onto its exact marginals, an upper bound of the optimum.

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from driftway.parallel import single_blas
 from driftway.stored import StoredKernel
 
 Double = npt.NDArray[np.float64]
@@ -92,13 +91,6 @@ def newton(
     Stops at column error `tol`, after `max_iter` steps, when no step helps any more, or once a scaling leaves
     the range ±`reach`.
     """
-    with single_blas():  # see StoredKernel
-        return _newton(kernel, a, b, here, tol, max_iter, reach)
-
-
-def _newton(
-    kernel: StoredKernel, a: Double, b: Double, here: Scaling, tol: float, max_iter: int, reach: float
-) -> tuple[Scaling, int]:
     damping = DAMPING[1]
     for count in range(max_iter):
         if here.error <= tol or here.reach > reach:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -29,7 +29,10 @@ class Workers:
         cuts = [n * k // self.workers for k in range(self.workers + 1)]
         parts = [slice(low, high) for low, high in pairwise(cuts) if high > low]
         with single_blas() if blas else nullcontext():
-            return list(_pool(self.workers, os.getpid()).map(lambda part: _quietly(visit, part), parts))
+            # The first part is done here: waking a thread for it takes as long as a small part.
+            pool = _pool(self.workers, os.getpid())
+            others = [pool.submit(_quietly, visit, part) for part in parts[1:]]
+            return [_quietly(visit, parts[0]), *(other.result() for other in others)]
 
     def blocks(self, part: slice, m: int) -> list[slice]:
         """A part of the rows in blocks that fit the cache."""
@@ -55,20 +58,43 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
 
 @contextmanager
 def single_blas() -> Iterator[None]:
-    """Keeps BLAS to one thread inside a `with` block: our own threads share the work, or it is too small to share."""
-    global _limits
-    if _limits:  # already so; asking BLAS again would cost more than a small product
+    """Keeps BLAS to one thread inside a `with` block: our own threads share the work, or it is too small to share.
+
+    Its threads wait for work by spinning, so that they slow ours down, and on a busy machine even a short product
+    takes as long as the slower of two threads.
+    """
+    global _limiter
+    if _limiter is not None:  # already so; asking BLAS again would cost more than a small product
         yield
         return
-    with _blas().limit(limits=1, user_api="blas"):
-        _limits += 1
-        try:
-            yield
-        finally:
-            _limits -= 1
+    _limiter = _blas().limit(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        _restore()
 
 
-_limits = 0
+@contextmanager
+def free_blas() -> Iterator[None]:
+    """Gives BLAS its threads back inside a `with` block, for large products that nobody else shares."""
+    global _limiter
+    limited = _limiter is not None
+    _restore()
+    try:
+        yield
+    finally:
+        if limited:
+            _limiter = _blas().limit(limits=1, user_api="blas")
+
+
+def _restore() -> None:
+    global _limiter
+    limiter, _limiter = _limiter, None
+    if limiter is not None:
+        limiter.restore_original_limits()
+
+
+_limiter: Any = None  # what was there before BLAS was limited
 
 
 @cache

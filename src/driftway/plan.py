@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dger
 
 from driftway.blockwise import entropy_of
 from driftway.engine import Engine, Request, Sweep
@@ -148,9 +149,11 @@ class Plan:
         u, v = np.maximum(self.a - sums.rows, 0.0), np.maximum(self.b - sums.columns, 0.0)
         if (missing := u.sum()) <= 0 or v.sum() <= 0:
             return lowered
-        remainder = (u, v / missing)
-        values = None if lowered.values is None else lowered.values + np.multiply.outer(*remainder)
-        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, remainder, values)
+        v /= missing
+        values = lowered.values
+        if values is not None:  # its own copy: uvᵀ is added in place
+            dger(1.0, v, u, a=values.T, overwrite_a=True)
+        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, (u, v), values)
 
     def sweep(
         self,
@@ -202,7 +205,8 @@ class Plan:
         """The plan with other potentials; the values held, if any, follow by scaling."""
         values = None
         if self.values is not None:
-            values = self.values * np.exp(_difference(f, self.f))[:, None] * np.exp(_difference(g, self.g))
+            values = self.values * np.exp(_difference(f, self.f))[:, None]
+            values *= np.exp(_difference(g, self.g))
         return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, None, values)
 
     def _like(self, operand: npt.ArrayLike, result: Double) -> Array:

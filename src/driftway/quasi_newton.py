@@ -10,8 +10,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from driftway.parallel import single_blas
-
 Double = npt.NDArray[np.float64]
 
 MEMORY = 20
@@ -61,12 +59,6 @@ class Ascent:
 
         `evaluate` returns `None` where the function is out of range; `done` ends the ascent.
         """
-        with single_blas():
-            return self._run(here, evaluate, done, limit)
-
-    def _run(
-        self, here: P, evaluate: Callable[[Double], P | None], done: Callable[[P], bool], limit: int
-    ) -> tuple[P, int, bool]:
         spent, steepness, idle = 0, np.inf, 0
         while spent < limit and not done(here):
             direction = self._direction(here)

@@ -14,6 +14,7 @@ from driftway.iteration import Solver, Start
 from driftway.loop import Callback, iterate
 from driftway.matrices import Dense, Factored
 from driftway.model import Model
+from driftway.parallel import single_blas
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.solution import Solution
@@ -150,9 +151,10 @@ def _run(
         solver = choose(problem, engine, from_plan=given)
     solver.check(problem)
     model = Model(problem, engine, dense=given)
-    start = _start(model, init)
-    model.check()
-    return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
+    with single_blas():
+        start = _start(model, init)
+        model.check()
+        return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
 
 
 def _start(model: Model, init: Init | None) -> Start:

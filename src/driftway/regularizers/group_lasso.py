@@ -13,6 +13,9 @@ from driftway.validation import real_number
 
 Double = npt.NDArray[np.float64]
 
+# Sums of squares in this range have lost nothing that matters to under- or overflow.
+SAFE = (1e-280, 1e280)
+
 
 class GroupLasso(Regularizer):
     """weight · Σⱼ Σ_ℓ ‖γ(I_ℓ, j)‖₂: each target should receive its mass from one class (R_c, Section 3).
@@ -72,9 +75,12 @@ class GroupLasso(Regularizer):
     def gradient(self, gamma: Double) -> Double:
         gradient = np.empty_like(gamma)
         for rows in self.groups:
-            norms = _norms(gamma[rows])
+            group = gamma[rows]
+            norms = _norms(group)
             # Where a whole group vanished, zero is a subgradient.
-            gradient[rows] = self.weight * gamma[rows] / np.where(norms > 0, norms, 1.0)
+            group /= np.where(norms > 0, norms, 1.0)
+            group *= self.weight
+            gradient[rows] = group
         return gradient
 
     def conjugate(self, dual: Double) -> float:
@@ -84,7 +90,14 @@ class GroupLasso(Regularizer):
 
 
 def _norms(group: Double) -> Double:
-    """Column norms, scaled so that squares of tiny entries do not underflow."""
-    top = np.abs(group).max(axis=0)
-    scale = np.where(top > 0, top, 1.0)
-    return top * np.sqrt(((group / scale) ** 2).sum(axis=0))
+    """Column norms; those whose squares under- or overflow are scaled by their largest entry."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("ij,ij->j", group, group)
+    norms: Double = np.sqrt(squares)
+    extreme = ~((squares > SAFE[0]) & (squares < SAFE[1]))
+    if extreme.any():
+        columns = group[:, extreme]
+        top = np.abs(columns).max(axis=0)
+        columns /= np.where(top > 0, top, 1.0)
+        norms[extreme] = top * np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    return norms

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from driftway.parallel import free_blas
 from driftway.plan import Plan
 from driftway.validation import real_array, real_number
 
 Double = npt.NDArray[np.float64]
+
+# Entries from which the products of a regulariser may be large enough to be shared among threads.
+SHARED = 2**16
 
 
 class Regularizer(ABC):
@@ -169,12 +174,16 @@ class Zero(MomentRegularizer):
 
 def checked_value(J: Regularizer, gamma: Double) -> float:
     """J(γ), or an error that says what is wrong with it."""
-    return _one_number("value", J.value(gamma))
+    with _freely(gamma):
+        value = J.value(gamma)
+    return _one_number("value", value)
 
 
 def checked_gradient(J: Regularizer, gamma: Double) -> Double:
     """∇J(γ), or an error that says what is wrong with it."""
-    return _finite("gradient", J.gradient(gamma), "the plan's", gamma.shape)
+    with _freely(gamma):
+        gradient = J.gradient(gamma)
+    return _finite("gradient", gradient, "the plan's", gamma.shape)
 
 
 def checked_phi(J: MomentRegularizer, right: Double, left: Double) -> float:
@@ -191,6 +200,11 @@ def checked_phi_gradient(J: MomentRegularizer, right: Double, left: Double) -> t
         _finite("phi_gradient", parts[0], "the right moments'", right.shape),
         _finite("phi_gradient", parts[1], "the left moments'", left.shape),
     )
+
+
+def _freely(gamma: Double) -> AbstractContextManager[None]:
+    """Where J may be products as large as those of a Laplacian, BLAS may use its threads for them."""
+    return free_blas() if gamma.size > SHARED else nullcontext()
 
 
 def _one_number(name: str, value: object) -> float:

@@ -16,7 +16,6 @@ from driftway.engine import Engine
 from driftway.iteration import Start, State, require_entropy
 from driftway.matrices import Factored
 from driftway.model import Model
-from driftway.parallel import single_blas
 from driftway.problem import Problem
 from driftway.quasi_newton import Ascent, remaining, search
 from driftway.rowwise import is_remote
@@ -152,19 +151,18 @@ def _small(
     quadratic = (np.ascontiguousarray(array[rows].T / mass) for array in (space.centre, space.curvature))
     h, Q = np.ascontiguousarray(g[columns]), np.ascontiguousarray(P[rows].T)
     follow = import_module("driftway.moment_kernels").follow
-    with single_blas():
-        spent, f = follow(
-            np.ascontiguousarray(C),
-            np.ascontiguousarray(space.R[columns]),
-            *masses,
-            *quadratic,
-            np.array(strengths),
-            h,
-            Q,
-            0.1 * accuracy,
-            STAGE_LIMIT,
-            updates,
-        )
+    spent, f = follow(
+        np.ascontiguousarray(C),
+        np.ascontiguousarray(space.R[columns]),
+        *masses,
+        *quadratic,
+        np.array(strengths),
+        h,
+        Q,
+        0.1 * accuracy,
+        STAGE_LIMIT,
+        updates,
+    )
     g, P, shift = g.copy(), P.copy(), np.zeros(rows.size)
     g[columns], P[rows], shift[rows] = h, Q.T, f / model.epsilon + math.log(mass)
     return _Course(at(model, space, model.epsilon, g, P, shift), []), spent + 1

@@ -24,7 +24,6 @@ from driftway.engine import Request
 from driftway.matrices import Factored
 from driftway.model import Model
 from driftway.newton import by_columns
-from driftway.parallel import single_blas
 from driftway.plan import Plan
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import MomentRegularizer, RowQuadratic
@@ -266,14 +265,13 @@ def newton_direction(model: Model, here: Place, damping: float = 0.0) -> Double:
     top = np.where(b > 0, scale, 0.0)
     system += np.multiply.outer(top, top) / b.sum()  # the free constant in g
     more = 1e-12
-    with single_blas():
-        while True:
-            try:
-                factor = cho_factor(system + (1.0 + damping + more) * np.eye(b.size), check_finite=False)
-                break
-            except LinAlgError:
-                more = max(10.0 * more, 1e-10)
-        delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
+    while True:
+        try:
+            factor = cho_factor(system + (1.0 + damping + more) * np.eye(b.size), check_finite=False)
+            break
+        except LinAlgError:
+            more = max(10.0 * more, 1e-10)
+    delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
     moved = plan.sweep(right=np.column_stack([delta, R * delta[:, None]])).right
     in_P = here.solved(here.residual + (moved[:, 1:] - mean * moved[:, :1]) / epsilon)
     return np.concatenate([delta, in_P.ravel()])

@@ -133,7 +133,7 @@ class SemiDual:
             rows,
             columns,
             np.concatenate([[0], np.cumsum([group.size for group in groups])]).astype(np.int64),
-            np.ascontiguousarray(model.engine.assemble(model.cost)[np.ix_(rows, columns)].T, dtype=np.float64),
+            np.ascontiguousarray(model.engine.assemble(model.cost)[rows].T[columns], dtype=np.float64),
             a,
             b,
             penalty.weight,
@@ -267,8 +267,10 @@ class Place:
             )
 
         dual.engine.each(visit, *dual.cost.shape)
+        by_rows = np.zeros((dual.rows.size, model.b.size))
+        by_rows[:, dual.columns] = transposed.T
         gamma = np.zeros(model.cost.shape)
-        gamma[np.ix_(dual.rows, dual.columns)] = transposed.T
+        gamma[dual.rows] = by_rows
         return gamma
 
     @property
