@@ -95,6 +95,19 @@ def _exponentiate_plane(x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, g: Any, 
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def _exponentiate_plane_and_pair(
+    x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, out: Any
+) -> Any:
+    total = out.dtype.type(0)
+    for j in range(out.size):
+        square = (x0 - y0[j]) * (x0 - y0[j]) + (x1 - y1[j]) * (x1 - y1[j])
+        value = exp2(g[j] + shift + a0 * b0[j] + a1 * b1[j] + scale * math.sqrt(square))
+        out[j] = value
+        total += value
+    return total
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def _exponentiate_in_place(out: Any) -> Any:
     total = out.dtype.type(0)
     for j in range(out.size):
@@ -113,6 +126,11 @@ def _exponentiate(i: int, count: int, f: Any, terms: Any, out: Any, totals: Any)
         y0, y1 = y[0], y[1]
         for r in range(count):
             totals[r] = _exponentiate_plane(x[i + r, 0], x[i + r, 1], y0, y1, scale, g, f[i + r], out[r])
+    elif d == 2 and euclidean and rank == 2:
+        y0, y1, b0, b1 = y[0], y[1], B[0], B[1]
+        for r in range(count):
+            x0, x1, a0, a1 = x[i + r, 0], x[i + r, 1], A[i + r, 0], A[i + r, 1]
+            totals[r] = _exponentiate_plane_and_pair(x0, x1, y0, y1, scale, a0, a1, b0, b1, g, f[i + r], out[r])
     elif d == 0 and base.shape[0] == 0 and rank == 2:
         b0, b1 = B[0], B[1]
         for r in range(count):
