@@ -43,14 +43,17 @@ def test_blas_is_left_to_large_regularizers_alone(n: int, m: int, expected: int)
     assert seen_by.seen == {expected}
 
 
+def fail_with(threads: int) -> None:
+    assert blas_threads() == threads
+    raise ZeroDivisionError
+
+
 def test_blas_gets_its_threads_back_after_an_error() -> None:
     with threadpool_limits(2, user_api="blas"):
         with pytest.raises(ZeroDivisionError), single_blas(), free_blas():
-            assert blas_threads() == 2
-            raise ZeroDivisionError
+            fail_with(2)
         with pytest.raises(ZeroDivisionError), single_blas():
-            assert blas_threads() == 1
-            raise ZeroDivisionError
+            fail_with(1)
         assert blas_threads() == 2
         with free_blas():
             assert blas_threads() == 2

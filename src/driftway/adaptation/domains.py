@@ -16,11 +16,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from driftway.adaptation.estimator import (
-    ContinuousTransport,
-    ContinuousTransportClassifier,
-    ContinuousTransportRegressor,
-)
+from driftway.adaptation.classifier import ContinuousTransportClassifier
+from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.regressor import ContinuousTransportRegressor
 
 Labels = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]

@@ -1,0 +1,121 @@
+"""The classifier that stays right while the data drifts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from driftway.adaptation.estimator import ContinuousTransport
+
+Double = npt.NDArray[np.float64]
+
+
+class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
+    """A classifier for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
+
+    Every batch, the source is transported from where it is expected to be to the batch, and a classifier is trained
+    on the source so carried. By default several hypotheses of motion compete and the batches judge them
+    (`history_["track"]` says which was believed). The method of the paper is::
+
+        ContinuousTransportClassifier(
+            metric="euclidean", epsilon=0.4, relative_epsilon=False, scale=None, time_weight=0.3,
+            map="barycentric", motion=None, labels="classifier", stay=False,
+        )
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, optional
+        Trained after every step; 1-nearest-neighbour by default, as in the paper.
+    cost : "sequential" or "static"
+        Transport from where the source was carried to, or always from where it began.
+    metric : see `PointCloudCost`
+    epsilon : float
+        The strength of the entropy, in units of the mean cost unless `relative_epsilon=False`.
+    relative_epsilon : bool
+    time_weight : float
+        η_t of the paper, in the `mean` normalisation: the images stay near where they are expected.
+    label_weight : float
+        η_c of the paper: the group lasso keeps classes apart; in units of the mean cost as `epsilon` is.
+    map : "auto", "barycentric", "affine", "kernel" or a `MapModel`
+        How images are made of the raw barycentric ones.
+    motion : "auto", None, "affine", "classes" or a `MotionModel`
+        Where the source is expected next.
+    labels : "auto", "classifier", "plan" or a `Labels`
+        What the estimator is trained on: the mapped source, or the batch with labels read off the plan.
+    source : "kept", "renewed" or a `Renewal`
+        Whether the source keeps its points, or the labelled batch takes its place.
+    marginals : "balanced", "estimated" or a `Marginals`
+        Whether classes have the same masses in every batch as in the source.
+    clusters : bool
+        Whether classes that are clusters, as the labelled data tell, may be followed as Gaussians with free masses;
+        only where map and motion are "auto", the cost is sequential and the source kept.
+    scale : "auto", "common", "features" or None
+        Units of the features: one for all, one for each, or as they are. "auto" asks the labelled data.
+    stay : bool
+        Whether to stay with the classifier of the source as long as it expects the batches better than any track.
+    on_bad_batch : "raise" or "skip"
+    tol, solver_iterations, engine : `tol`, `max_iter` and `engine` of `driftway.solve`
+
+    Attributes
+    ----------
+    classes_ : the class labels
+    batch_proba_ : of the last batch, the shares of the classes that every point received (m×K)
+    n_features_in_, feature_names_in_, estimator_, images_, history_, n_steps_ : as for all estimators here
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 2)) + [[-2, 0]], np.zeros(100, int)
+    >>> X[50:], y[50:] = X[50:] + [4, 0], 1
+    >>> model = ContinuousTransportClassifier().fit(X, y)
+    >>> for angle in np.linspace(0.3, 3.0, 10):                       # the classes change sides
+    ...     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    ...     model = model.partial_fit(X @ turn)
+    >>> bool(model.score(X @ turn, y) > 0.95)
+    True
+
+    """
+
+    _groups_matter = True
+
+    def predict_proba(self, X: Any) -> Double:
+        """The probabilities of the classes, by the estimator of the present."""
+        check_is_fitted(self)
+        found: Double = self.estimator_.predict_proba(self._scaled(X))
+        proba = np.zeros((len(found), self.classes_.size))
+        proba[:, self.estimator_.classes_.astype(np.intp)] = found
+        return proba
+
+    @property
+    def batch_proba_(self) -> Double:
+        """Of the last batch, the shares of the classes that every point received."""
+        check_is_fitted(self)
+        if not len(self.history_):
+            raise AttributeError("batch_proba_ exists after the first partial_fit")
+        return self._received
+
+    @property
+    def _classes(self) -> int | None:  # type: ignore[override]
+        return int(self.classes_.size)
+
+    def _encode(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+        check_classification_targets(y)
+        encoder = LabelEncoder().fit(y)
+        self.classes_ = encoder.classes_
+        groups = encoder.transform(y).astype(np.intp)
+        return groups, groups
+
+    def _decode(self, predicted: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return self.classes_[predicted.astype(np.intp)]
+
+    def _default_estimator(self) -> Any:
+        return KNeighborsClassifier(1)
