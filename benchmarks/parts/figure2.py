@@ -53,9 +53,14 @@ def run(scale: Scale, ledger: Ledger) -> None:
             judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=seconds))
             records = race(
                 _entrants(problem), judge, certified(TOL),
-                repetitions=repetitions, budget=Budget(seconds, MULTIPLE), announce=announce,
+                repetitions=repetitions, budget=_budget(seconds, normalization), announce=announce,
             )  # fmt: skip
             ledger.add(case, {"case": case, "records": [record.as_dict() for record in records]})
+
+
+def _budget(seconds: float, normalization: str) -> Budget:
+    """In `sum` it is the gap that counts, reached by everybody in the same time."""
+    return Budget(seconds, 0.0 if normalization == "sum" else MULTIPLE)
 
 
 def _entrants(problem: Any) -> list[Entrant]:
@@ -90,7 +95,8 @@ def read(data: dict[str, Any]) -> Reading:
         "Figure 2",
         "The optimisation problem of the paper's Figure 2, to a certified relative gap and a marginal error of "
         f"1e-6. Ours had {data['budget']:g} s per run, the others {MULTIPLE:g} times what ours took and at least "
-        f"{data['budget']:g} s; CG, POT and the constant step {SHARE:g} times that. Gaps are "
+        f"{data['budget']:g} s, in `sum` the same {data['budget']:g} s; CG, POT and the constant step {SHARE:g} times "
+        "that. Gaps are "
         "relative to the best lower bound that any certificate gave. Cells: median seconds, and how many times ours.",
         [race_table("Seconds to a gap of 1e-6", races), _gaps(races)],
         _targets(races),
