@@ -24,14 +24,13 @@ class Workers:
 
     def each(self, visit: Callable[[slice], T], n: int, m: int, *, blas: bool = True) -> list[T]:
         """`visit` applied to consecutive parts of the rows, one per worker, with BLAS, if used, kept to one thread."""
-        if n * m <= self.block_entries or self.workers == 1:
-            return [_quietly(visit, slice(0, n))]
         cuts = [n * k // self.workers for k in range(self.workers + 1)]
         parts = [slice(low, high) for low, high in pairwise(cuts) if high > low]
+        if n * m <= self.block_entries:
+            parts = [slice(0, n)]
         with single_blas() if blas else nullcontext():
             # The first part is done here: waking a thread for it takes as long as a small part.
-            pool = _pool(self.workers, os.getpid())
-            others = [pool.submit(_quietly, visit, part) for part in parts[1:]]
+            others = [_pool(self.workers, os.getpid()).submit(_quietly, visit, part) for part in parts[1:]]
             return [_quietly(visit, parts[0]), *(other.result() for other in others)]
 
     def blocks(self, part: slice, m: int) -> list[slice]:

@@ -25,6 +25,7 @@ from driftway.adaptation.parameters import labels_of, may_follow_clusters, renew
 from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.scaling import fit_scaling
 from driftway.adaptation.tracking import SHIFTED, Settings, Step, advance
+from driftway.parallel import single_blas
 
 Double = npt.NDArray[np.float64]
 
@@ -146,10 +147,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             warnings.warn(f"batch skipped, nothing was changed: {error}", AdaptationWarning, stacklevel=2)
             return self
         carried = self._carried
-        step = advance(carried, batch, b, settings)
-        received = received_by(step, b, self._classes)
-        renewed = renewal_of(self).carry(step, batch, b, received)
-        sample = labels_of(self).sample(step, batch, b, received)
+        with single_blas():  # the solver has threads of its own, and all else is small
+            step = advance(carried, batch, b, settings)
+            received = received_by(step, b, self._classes)
+            renewed = renewal_of(self).carry(step, batch, b, received)
+            sample = labels_of(self).sample(step, batch, b, received)
         if not step.moves:
             sample = Sample(carried.source, carried.targets, carried.weights)
         record, trained = self._record(step, batch, b, settings), self._trained(sample)
