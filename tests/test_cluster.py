@@ -6,21 +6,21 @@ import gc
 import pickle
 import time
 import tracemalloc
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from agreement import MOMENTS, PLAIN, SOLVERS, difference, fits, run
 from joblib import Parallel, delayed, parallel_config
-from problems import REGULARIZERS, Data, data, problem
-from sklearn.exceptions import ConvergenceWarning
+from problems import Data, data, problem
 
 from benchmarks import evaluate, streams
 from driftway import (
     ConditionalGradient,
     ContinuousTransportClassifier,
-    DualAscent,
-    ForwardBackward,
+    DualNewton,
+    FrankWolfe,
+    GroupLasso,
     Laplacian,
     PointCloudCost,
     Problem,
@@ -31,7 +31,7 @@ from driftway import (
     solve,
 )
 from driftway.costs import MatrixCost
-from driftway.engine import Engine, Request
+from driftway.engine import Request
 from driftway.matrices import Factored
 
 pytest.importorskip("distributed")
@@ -40,51 +40,13 @@ da = pytest.importorskip("dask.array")
 from driftway.engines import Dask  # noqa: E402 - needs distributed
 from driftway.engines.shard import holds  # noqa: E402
 
-MOMENTS = [name for name in REGULARIZERS if "lasso" not in name]
 QUICK = ("none", "time+laplacians")
-SOLVERS = [Sinkhorn(), ForwardBackward(), ForwardBackward(accelerate=True), DualAscent(), ConditionalGradient()]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Dask]:
     with Dask(workers=2) as engine:
         yield engine
-
-
-def gauged(solution: Solution, d: Data) -> np.ndarray:
-    """The potentials with ⟨g, b⟩ = 0: only f ⊕ g matters."""
-    f, g = map(np.asarray, solution.potentials)
-    level = g @ d.b
-    return np.concatenate([f + level, g - level])
-
-
-def assert_same(first: Solution, second: Solution, d: Data) -> None:
-    """Objective, potentials and products of the plan agree to 1e-9."""
-    assert first.n_iter == second.n_iter
-    pairs = [
-        (first.value, second.value),
-        (gauged(first, d), gauged(second, d)),
-        (np.asarray(first.plan @ d.Y), second.plan @ d.Y),
-        (first.plan.T @ d.X, second.plan.T @ d.X),
-        (first.plan.marginals[1], second.plan.marginals[1]),
-    ]
-    for one, other in pairs:
-        assert np.abs(one - other).max() <= 1e-9 * np.abs(other).max()
-
-
-def fits(solver: object, p: Problem) -> bool:
-    try:
-        solver.check(p)
-    except ValueError:
-        return False
-    return True
-
-
-def run(p: Problem, solver: object, engine: Engine, max_iter: int = 2) -> Solution:
-    """A few iterations, all of them: engines that agree at every one have the same answer at the end."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(p, solver, tol=1e-8, max_iter=max_iter, engine=engine)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +57,12 @@ def test_dask_gives_what_threads_give(cluster: Dask, name: str) -> None:
     p = problem(d, name, 0.5)
     for solver in SOLVERS:
         if fits(solver, p):
-            assert_same(run(p, solver, cluster), run(p, solver, Threads(memory=0, compiled=False)), d)
+            assert_same(run(p, solver, cluster, tol=1e-8, max_iter=2), run(p, solver, PLAIN, tol=1e-8, max_iter=2), d)
+
+
+def assert_same(found: Solution, expected: Solution, d: Data) -> None:
+    assert found.n_iter == expected.n_iter
+    assert difference(found, expected, d) <= 1e-9
 
 
 def sharded(cluster: Dask, d: Data, epsilon: float, weight: float) -> tuple[Problem, Problem]:
@@ -120,7 +87,8 @@ def test_a_source_that_never_meets_has_the_same_plan(cluster: Dask, solver: obje
     d = data(40, 12, seed=3)
     remote, local = sharded(cluster, d, 0.5, weight)
     if fits(solver, local):
-        assert_same(run(remote, solver, cluster, 1), run(local, solver, Threads(memory=0, compiled=False), 1), d)
+        found, expected = (run(p, solver, e, tol=1e-8, max_iter=1) for p, e in ((remote, cluster), (local, PLAIN)))
+        assert_same(found, expected, d)
 
 
 @pytest.mark.parametrize(
@@ -236,8 +204,18 @@ def test_rows_compute_as_numpy_does(cluster: Dask) -> None:
 def test_what_cannot_be_done_with_shards_is_said(cluster: Dask) -> None:
     d = data(10, 5, seed=0)
     cost = cluster.cloud(d.X, d.Y)
-    with pytest.raises(ValueError, match="live in the shards of a cluster"):
-        solve(Problem(cost, epsilon=0.5), ConditionalGradient(), engine=cluster)
+    for solver in (ConditionalGradient(), FrankWolfe()):
+        with pytest.raises(ValueError, match=r"live in the shards of a cluster; use Sinkhorn, DualAscent or Forward"):
+            solve(Problem(cost, epsilon=0.5), solver, engine=cluster)
+    grouped = Problem(cost, epsilon=0.5, regularizer=GroupLasso(d.labels, 0.3))
+    for solver in (None, DualNewton()):
+        with pytest.raises(ValueError, match="live in the shards of a cluster; use Sinkhorn"):
+            solve(grouped, solver, engine=cluster)
+    with pytest.raises(ValueError, match=r"which Dask\(.* does not; use engine=Threads\(\), or use ForwardBackward"):
+        solve(problem(d, "lasso", 0.5), DualNewton(), engine=cluster)
+    for engine in (None, Threads()):
+        with pytest.raises(ValueError, match="engine must be the Dask engine whose workers hold the source points"):
+            solve(Problem(cost, epsilon=0.5), engine=engine)
     with pytest.raises(ValueError, match="metric must be one of"):
         cluster.cloud(d.X, d.Y, "seuclidean")
     with pytest.raises(ValueError, match="X must be finite"):

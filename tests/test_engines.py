@@ -4,75 +4,25 @@ from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pytest
-from problems import REGULARIZERS, Data, data, problem
-from sklearn.exceptions import ConvergenceWarning
+from agreement import METRICS, MOMENTS, PLAIN, SOLVERS, difference, fits, run
+from problems import data, problem
 
-from driftway import (
-    ConditionalGradient,
-    ContinuousTransportClassifier,
-    DualAscent,
-    ForwardBackward,
-    PointCloudCost,
-    Problem,
-    Sinkhorn,
-    Solution,
-    Threads,
-    solve,
-)
-from driftway.engine import Engine, Request
+from driftway import ContinuousTransportClassifier, DualNewton, PointCloudCost, Threads, solve
+from driftway.engine import Request
 from driftway.matrices import Dense, Factored, LogOf, Matrix
 
 torch = pytest.importorskip("torch")
 
 from driftway.engines import Torch  # noqa: E402 - needs torch
 
-MOMENTS = [name for name in REGULARIZERS if "lasso" not in name]
-SOLVERS = [Sinkhorn(), ForwardBackward(), ForwardBackward(accelerate=True), DualAscent(), ConditionalGradient()]
 # A block of a few rows only, so that there are several.
 ENGINES = {"torch": Torch(mixed=False), "torch in blocks": Torch(mixed=False, memory=6000)}
 
 
-def gauged(solution: Solution, d: Data) -> np.ndarray:
-    """The potentials with ⟨g, b⟩ = 0: only f ⊕ g matters."""
-    f, g = solution.potentials
-    level = g @ d.b
-    return np.concatenate([f + level, g - level])
-
-
-def assert_same(first: Solution, second: Solution, d: Data, relative: float = 1e-9) -> None:
-    """Objective, potentials and products of the plan agree."""
-    assert first.n_iter == second.n_iter
-    pairs = [
-        (first.value, second.value),
-        (gauged(first, d), gauged(second, d)),
-        (first.plan @ d.Y, second.plan @ d.Y),
-        (first.plan.T @ d.X, second.plan.T @ d.X),
-        (first.plan.marginals[1], second.plan.marginals[1]),
-    ]
-    for one, other in pairs:
-        assert np.abs(one - other).max() <= relative * np.abs(other).max()
-
-
-def fits(solver: object, p: Problem) -> bool:
-    try:
-        solver.check(p)
-    except ValueError:
-        return False
-    return True
-
-
-def run(p: Problem, solver: object, engine: Engine) -> Solution:
-    """A few iterations, all of them: engines that agree at every one have the same answer at the end."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(p, solver, tol=1e-11, max_iter=12, engine=engine)
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("name", MOMENTS)
 @pytest.mark.parametrize("who", ENGINES)
 def test_torch_gives_what_threads_give(who: str, name: str, metric: str) -> None:
@@ -80,7 +30,9 @@ def test_torch_gives_what_threads_give(who: str, name: str, metric: str) -> None
     p = problem(d, name, 0.5, metric)
     for solver in SOLVERS:
         if fits(solver, p):
-            assert_same(run(p, solver, ENGINES[who]), run(p, solver, Threads(memory=0, compiled=False)), d)
+            found, expected = run(p, solver, ENGINES[who]), run(p, solver, PLAIN)
+            assert found.n_iter == expected.n_iter
+            assert difference(found, expected, d) <= 1e-9
 
 
 def test_the_answer_is_certified_on_any_engine() -> None:
@@ -210,6 +162,8 @@ def test_torch_says_what_it_cannot_do() -> None:
         Torch(0)
     with pytest.raises(ValueError, match="dtype must be one of"):
         Torch(dtype="float16")
+    with pytest.raises(ValueError, match=r"which Torch\(.* does not; use engine=Threads\(\), or use ForwardBackward"):
+        solve(problem(data(8, 6, seed=0), "lasso", 0.5), DualNewton(), engine=Torch())
 
 
 def test_engines_are_copied_and_pickled() -> None:

@@ -147,6 +147,8 @@ def _run(
         raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
     engine = Threads() if engine is None else engine
+    if (check_engine := getattr(problem.cost, "check_engine", None)) is not None:  # its rows are elsewhere
+        check_engine(engine)
     if solver is None:
         solver = choose(problem, engine, from_plan=given)
     solver.check(problem)

@@ -137,7 +137,7 @@ class Dask:
             elif isinstance(self.address, str):
                 client = distributed.Client(self.address, timeout=max(self.patience, 1.0))
                 self._owned = [client]
-            self._transport = Transport(client, self.patience)
+            self._transport = Transport(client, self.patience, own=self.workers if self.address is None else 0)
         return self._transport
 
     def rows(self, source: Any, like: Rows | None = None) -> Rows:
@@ -239,8 +239,8 @@ class Dask:
     def assemble(self, matrix: Matrix) -> Double:
         if isinstance(matrix, Factored) and isinstance(matrix.cost, ShardedCloudCost):
             raise ValueError(
-                "this needs the matrix as one array, but its rows live in the shards of a cluster; use a solver and a "
-                "regularizer that see the plan through moments"
+                "this needs the matrix as one array, but its rows live in the shards of a cluster; use Sinkhorn, "
+                "DualAscent or ForwardBackward, and a regularizer that sees the plan through moments"
             )
         return self._host.assemble(matrix)
 

@@ -55,6 +55,13 @@ class ShardedCloudCost:
         """Zeros beside the rows."""
         return self.X.__by_rows__(_zeros, self.X, columns)
 
+    def check_engine(self, engine: object) -> None:
+        """Raises if an engine does not know where the rows are."""
+        if not hasattr(engine, "cloud"):
+            raise ValueError(
+                f"engine must be the Dask engine whose workers hold the source points of {self!r}, got {engine!r}"
+            )
+
     def rows(self, block: slice) -> Array:
         return PointCloudCost(self.X[block], self.Y, self.metric).rows(slice(None))
 

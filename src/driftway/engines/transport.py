@@ -41,8 +41,9 @@ class Transport:
     result looks every half second who is alive, and gives the shards of the others to those that are.
     """
 
-    def __init__(self, client: Any, patience: float) -> None:
-        self.client, self.patience, self.traffic = client, patience, Traffic()
+    def __init__(self, client: Any, patience: float, own: int = 0) -> None:
+        """`own` is how many workers there should be, if the client's cluster is the engine's."""
+        self.client, self.patience, self.own, self.traffic = client, patience, own, Traffic()
         self.askers = ThreadPoolExecutor(8, thread_name_prefix="driftway-dask")
         self._sessions: set[str] = set()
         self._over: list[str] = []
@@ -55,6 +56,9 @@ class Transport:
                 found = self.client.sync(self.client.scheduler.ncores, callback_timeout=self.patience)
             except (OSError, TimeoutError) as error:
                 raise RuntimeError(f"the Dask scheduler does not answer ({type(error).__name__}: {error})") from error
+            if len(found) < self.own:
+                # Dask gives up a worker that is not there 15 seconds after a loss, be it for another one a moment ago.
+                self.client.cluster.scale(self.own)
             if found:
                 return dict(found)
             if time.monotonic() > deadline:

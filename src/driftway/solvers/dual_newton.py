@@ -14,6 +14,7 @@ from driftway.matrices import LogOf
 from driftway.model import Model
 from driftway.problem import Problem
 from driftway.solvers.semi_dual import Penalty, Place, SemiDual
+from driftway.threads import Threads
 from driftway.validation import positive_integer
 
 Double = npt.NDArray[np.float64]
@@ -37,8 +38,8 @@ class DualNewton:
     """Newton steps by conjugate gradients on the dual in the row potentials, columns and group norms eliminated.
 
     For J = `GroupLasso`, also with sums of squares of single right moments beside it, such as `TimeSmoothness`.
-    Small strengths are reached along a path of larger ones. Plans are held as arrays. It runs compiled code and
-    needs the extra `driftway[fast]`.
+    Small strengths are reached along a path of larger ones. Plans are held as arrays. It runs compiled code on
+    the threads of this machine, not on other engines, and needs the extra `driftway[fast]`.
 
     Parameters
     ----------
@@ -66,8 +67,9 @@ class DualNewton:
     def start(self, model: Model, start: Start, accuracy: float) -> State:
         engine = model.engine
         if not getattr(engine, "compiled", False):
+            remedy = "install driftway[fast]" if isinstance(engine, Threads) else "use engine=Threads()"
             raise ValueError(
-                f"DualNewton runs compiled code, which {engine!r} does not; install driftway[fast], "
+                f"DualNewton runs compiled code on the threads of this machine, which {engine!r} does not; {remedy}, "
                 f"or use ForwardBackward"
             )
         penalty = _penalty(model.problem)

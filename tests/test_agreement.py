@@ -1,0 +1,87 @@
+"""Engines agree when they are done: the whole table of solvers, solved to the end on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import cycle, product
+
+import pytest
+from agreement import METRICS, MOMENTS, PLAIN, difference, fits, run
+from problems import data, problem
+
+from driftway import ConditionalGradient, DualAscent, ForwardBackward, FrankWolfe, Problem, Sinkhorn, Threads
+from driftway.engines import Dask, Torch
+
+pytestmark = pytest.mark.slow
+
+# Cells go to clusters of two, three and four worker processes in turn, so that every solver meets all of them.
+CELLS = [(*cell, workers) for cell, workers in zip(product(METRICS, MOMENTS), cycle((2, 3, 4)), strict=False)]
+
+
+def steady(p: Problem, *, accelerate: bool) -> ForwardBackward:
+    """Forward-backward with the paper's step 1/L."""
+    return ForwardBackward(step=1.0 / (p.regularizer.smoothness or p.epsilon), accelerate=accelerate)
+
+
+# A solver for a problem, its tolerance and its iterations. How long an automatic step is depends on differences that
+# near the optimum are rounding: beyond the default tolerance such runs part by about its root, whoever computes them,
+# while runs with a given step do not.
+TABLE: dict[str, tuple[Callable[[Problem], object], float, int]] = {
+    "Sinkhorn": (lambda p: Sinkhorn(), 1e-10, 100),
+    "DualAscent": (lambda p: DualAscent(), 1e-10, 100),
+    "ForwardBackward": (lambda p: ForwardBackward(), 1e-6, 1000),
+    "ForwardBackward, step 1/L": (lambda p: steady(p, accelerate=False), 1e-10, 3000),
+    "accelerated": (lambda p: ForwardBackward(accelerate=True), 1e-6, 1000),
+    "accelerated, step 1/L": (lambda p: steady(p, accelerate=True), 1e-10, 1000),
+    "ConditionalGradient": (lambda p: ConditionalGradient(), 1e-10, 1000),
+    "FrankWolfe": (lambda p: FrankWolfe(), 1e-10, 60),  # which has no end: its gap falls as 1/iterations
+}
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[Callable[[int], Dask]]:
+    """Clusters of so many workers, started when they are first needed."""
+    pytest.importorskip("distributed")
+    started: dict[int, Dask] = {}
+    with ExitStack() as stack:
+
+        def cluster(workers: int) -> Dask:
+            if workers not in started:
+                started[workers] = stack.enter_context(Dask(workers=workers))
+            return started[workers]
+
+        yield cluster
+
+
+@pytest.fixture(params=["threads", "torch", "dask"])
+def engine(request: pytest.FixtureRequest, solver: str, workers: int, clusters: Callable[[int], Dask]) -> object:
+    if request.param == "dask" and "1/L" in solver:
+        pytest.skip("thousands of sweeps, each of which takes a cluster longer than these problems deserve")
+    if request.param == "threads":
+        return Threads(memory=0, mixed=False)  # the compiled sweep, where there is one
+    if request.param == "torch":
+        pytest.importorskip("torch")
+        return Torch(mixed=False, memory=6000)  # blocks of a few rows
+    return clusters(workers)
+
+
+@pytest.mark.parametrize("solver", TABLE)
+@pytest.mark.parametrize(("metric", "name", "workers"), CELLS)
+def test_engines_agree_at_the_end(
+    engine: object, solver: str, metric: str, name: str, workers: int, record_property: Callable[[str, object], None]
+) -> None:
+    d = data(15, 11, seed=7)
+    p = problem(d, name, 0.5, metric)
+    make, tol, max_iter = TABLE[solver]
+    if not fits(make(p), p):
+        pytest.skip(f"{solver} is not for this regulariser")
+    found, expected = (run(p, make(p), each, tol=tol, max_iter=max_iter) for each in (engine, PLAIN))
+    if expected.n_iter > found.n_iter:  # rounding decides whether what is at the tolerance is below it
+        expected = run(p, make(p), PLAIN, tol=tol, max_iter=found.n_iter)
+    elif found.n_iter > expected.n_iter:
+        found = run(p, make(p), engine, tol=tol, max_iter=expected.n_iter)
+    assert (found.converged and expected.converged) or solver == "FrankWolfe"
+    off = difference(found, expected, d)
+    record_property("difference", off)
+    assert off <= 1e-9
