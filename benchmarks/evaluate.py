@@ -11,18 +11,18 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 
 from benchmarks import adaptation_peers as peers
 from benchmarks import storage, streams
 from benchmarks.streams import Stream
 from driftway import ContinuousTransportClassifier
+from driftway.engines.tasks import spread
 
 FIRST_SEED = 1000
 PAGE = Path(__file__).resolve().parent / "ADAPTATION.md"
@@ -199,26 +199,16 @@ def _short(name: str) -> bool:
     return name.startswith(("moons", "digits"))
 
 
-@contextmanager
-def workers(cluster: str | None, jobs: int) -> Iterator[None]:
-    """Where tasks run: on so many processes here, or on the workers of a Dask scheduler; the results are the same."""
-    if cluster is None:
-        with parallel_config("loky", n_jobs=jobs):
-            yield
-        return
-    from distributed import Client
-
-    with Client(cluster) as client, parallel_config("dask"):
-        print(f"on the cluster at {cluster}, which can be watched at {client.dashboard_link}")
-        yield
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Runs everybody on every stream, stores the numbers and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=10, help="runs of every stream that has a seed")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--cluster", metavar="ADDRESS", help="spread the runs over the workers of a Dask scheduler")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="spread the runs over the workers of a Dask scheduler; local: over as many Dask workers here as --jobs says",
+    )
     parser.add_argument("--only", action="append", help="streams whose name contains this; may be repeated")
     parser.add_argument("--entrant", action="append", choices=list(ENTRANTS))
     parser.add_argument("--update", action="store_true", help="keep the stored numbers of everybody who is not run")
@@ -235,7 +225,9 @@ def main(arguments: list[str] | None = None) -> None:
     found: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     # Saved stream by stream, so that a run that is stopped has not been for nothing.
-    with workers(options.cluster, options.jobs):
+    with spread(options.cluster, options.jobs) as dashboard:
+        if dashboard is not None:
+            print(f"on the cluster at {options.cluster}, which can be watched at {dashboard}")
         every = Parallel(verbose=1, return_as="generator")(delayed(_run)(name, make, entrants) for name, make in chosen)
         for run in every:
             found.append(run)

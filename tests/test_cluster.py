@@ -7,11 +7,13 @@ import pickle
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from agreement import MOMENTS, PLAIN, SOLVERS, difference, fits, run
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 from problems import Data, data, problem
 
 from benchmarks import evaluate, streams
@@ -28,10 +30,13 @@ from driftway import (
     Solution,
     Threads,
     TimeSmoothness,
+    experiments,
     solve,
 )
+from driftway.cli import main
 from driftway.costs import MatrixCost
 from driftway.engine import Request
+from driftway.experiments import scale
 from driftway.matrices import Factored
 
 pytest.importorskip("distributed")
@@ -39,6 +44,7 @@ da = pytest.importorskip("dask.array")
 
 from driftway.engines import Dask  # noqa: E402 - needs distributed
 from driftway.engines.shard import holds  # noqa: E402
+from driftway.engines.tasks import spread  # noqa: E402
 
 QUICK = ("none", "time+laplacians")
 
@@ -327,33 +333,9 @@ def test_the_engine_pickles_as_its_address(cluster: Dask) -> None:
     assert cluster.dashboard.startswith("http")
 
 
-def accuracy(weight: float, steps: int, seed: int) -> list[float]:
-    """One run of a Figure-3 grid: moons that rotate, and how right the labels stay."""
-    rng = np.random.default_rng(seed)
-    angle, y = rng.uniform(0, np.pi, 60), np.repeat([0, 1], 30)
-    X = np.column_stack([np.cos(angle) + y, np.where(y == 0, 1, -1) * np.sin(angle)])
-    model = ContinuousTransportClassifier(time_weight=weight).fit(X, y)
-    found = []
-    for step in range(1, steps + 1):
-        turn = np.radians(18.0 * step)
-        rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-        batch = (X + 0.05 * rng.normal(size=X.shape)) @ rotation.T
-        found += [float(model.partial_fit(batch).score(batch, y)), *model.predict_proba(batch)[0].tolist()]
-    return found
-
-
-def test_a_grid_on_the_cluster_gives_exactly_the_serial_result(cluster: Dask) -> None:
-    grid = [(weight, 2, seed) for weight in (0.0, 0.3) for seed in (0, 1)]
-    serial = [accuracy(*point) for point in grid]
-    assert cluster.client is not None
-    with parallel_config("dask"):
-        spread = Parallel()(delayed(accuracy)(*point) for point in grid)
-    assert spread == serial
-
-
 def test_the_evaluation_on_a_cluster_is_the_serial_one(cluster: Dask) -> None:
     def run(where: str | None) -> list[dict]:
-        with evaluate.workers(where, 1):
+        with spread(where, 1):
             runs = Parallel()(
                 delayed(evaluate._run)("moons", lambda seed=seed: streams.rotating_moons(seed, steps=2), ["driftway"])
                 for seed in (0, 1)
@@ -361,3 +343,30 @@ def test_the_evaluation_on_a_cluster_is_the_serial_one(cluster: Dask) -> None:
         return [{key: run["found"]["driftway"][key] for key in ("mean", "last", "warned")} for run in runs]
 
     assert run(cluster.client.scheduler.address) == run(None)
+
+
+def reproduced(out: Path, *options: str) -> dict[str, bytes]:
+    """What `driftway reproduce figure3 --quick` saves: one file per task."""
+    assert main(["reproduce", "figure3", "--quick", "--out", str(out), *options]) == 0
+    return {path.name: path.read_bytes() for path in (out / "data").iterdir()}
+
+
+def test_figure_3_on_a_cluster_is_the_serial_one(
+    cluster: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {"strengths": {"euclidean": (0.3, 0.4), "sqeuclidean": (0.8,)}, "runs": 2, "horizons": (2, 3)}
+    monkeypatch.setattr(experiments, "QUICK", replace(scale.QUICK, **small))
+    serial = reproduced(tmp_path / "serial", "--jobs", "1")
+    address = cluster.client.scheduler.address
+    assert reproduced(tmp_path / "spread", "--jobs", "1", "--cluster", address) == serial
+    assert f"on the cluster at {address}, which can be watched at {cluster.dashboard}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_figure_3_on_the_embedded_cluster_is_the_serial_one(tmp_path: Path) -> None:
+    assert reproduced(tmp_path / "spread", "--jobs", "2", "--cluster", "local") == reproduced(tmp_path / "serial")
+
+
+def test_an_address_without_a_scheduler_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--cluster", "pigeon://loft"]) == 2
+    assert "--cluster pigeon://loft: no Dask scheduler answers at pigeon://loft" in capsys.readouterr().err

@@ -9,7 +9,8 @@ import typer
 
 from driftway.cli.failures import UserError
 from driftway.cli.options import Debug
-from driftway.cli.terminal import on_terminal, result
+from driftway.cli.terminal import on_terminal, result, tell
+from driftway.engines.tasks import NoSchedulerError, spread
 
 FIGURES = ("figure1", "figure2", "figure3")
 
@@ -20,6 +21,13 @@ def reproduce(
     ] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller and fewer runs: two minutes.")] = False,
     jobs: Annotated[int, typer.Option(help="Processes at the same time.", metavar="N", min=1)] = 2,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Spread the tasks over the workers of a Dask scheduler; local: over N Dask workers here.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="The folder for data, figures and the results page.", metavar="DIR")] = Path(
         "reproduced"
     ),
@@ -28,7 +36,8 @@ def reproduce(
 ) -> None:
     """Compute and draw the figures of the paper, with its claims beside what was measured.
 
-    What is computed is kept: a second run only draws, and one that was stopped goes on.
+    What is computed is kept: a second run only draws, and one that was stopped goes on. Timed runs (Figure 2) stay in
+    this process, whatever --jobs and --cluster say.
     """
     figures = FIGURES if what == "all" else (what,)
     try:
@@ -37,8 +46,13 @@ def reproduce(
     except ImportError as error:
         raise UserError(str(error)) from error
     try:
-        written = compute(figures, out, quick=quick, jobs=jobs, progress=on_terminal(), redraw=redraw)
+        with spread(cluster, jobs) as dashboard:
+            if dashboard is not None:
+                tell(f"on the cluster at {cluster}, which can be watched at {dashboard}")
+            written = compute(figures, out, quick=quick, jobs=jobs, progress=on_terminal(), redraw=redraw)
     except (ImportError, MissingDataError) as error:
         raise UserError(str(error)) from error
+    except NoSchedulerError as error:
+        raise UserError(f"--cluster {cluster}: {error}") from error
     for path in written:
         result(str(path))
