@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="spread the runs over the workers of a Dask scheduler; local: over as many Dask workers here as --jobs says",
+        help="spread the runs over the workers of a Dask scheduler; local: over JOBS Dask workers of this machine",
     )
     parser.add_argument("--only", action="append", help="streams whose name contains this; may be repeated")
     parser.add_argument("--entrant", action="append", choices=list(ENTRANTS))
