@@ -43,14 +43,15 @@ def workers(cluster: Dask, count: int) -> list[int]:
 
 
 class Sweeps:
-    """Counts the sweeps of an engine; kills a process with one of them, or a moment later."""
+    """Counts the sweeps of an engine; kills a process with one of them, or a part of a sweep's time later."""
 
-    def __init__(self, cluster: Dask, at: int | None = None, process: int = 0, delay: float = 0.0) -> None:
-        self.count, self.at, self.process, self.delay = 0, at, process, delay
+    def __init__(self, cluster: Dask, at: int | None = None, process: int = 0, part: float = 0.0) -> None:
+        self.count, self.at, self.process, self.part = 0, at, process, part
         self.cluster, self.sweep, self.killed = cluster, cluster.sweep, float("inf")
 
     def __enter__(self) -> Sweeps:
         self.cluster.sweep = self._counted  # type: ignore[method-assign]
+        self.began = time.monotonic()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,7 +60,8 @@ class Sweeps:
 
     def _counted(self, request: object) -> object:
         if self.count == self.at:
-            threading.Timer(self.delay, self._kill).start()
+            each = (time.monotonic() - self.began) / (self.count + 1)
+            threading.Timer(self.part * each, self._kill).start()
         self.count += 1
         return self.sweep(request)
 
@@ -117,22 +119,18 @@ def test_ten_random_kills(cluster: Dask, kind: str, record_property: Callable[[s
     chance, d = random.Random(0), data(3000, 1000, seed=2)
     p, local, solver = problems(cluster, d, kind)
     expected = solve(local, solver, tol=1e-9, engine=PLAIN)
-    began = time.monotonic()
     with Sweeps(cluster) as undisturbed:
         solve(p, solver, tol=1e-9, engine=cluster)
-    seconds = time.monotonic() - began
     for _ in range(KILLS):
         victim = chance.choice(workers(cluster, 2))
         p, _, _ = problems(cluster, d, kind)  # anew, so that whoever is killed has rows
-        # Any moment of the solve but for its last tenth, which a delay would leave.
-        at, delay = chance.randrange(int(0.9 * undisturbed.count)), chance.uniform(0.0, 0.05 * seconds)
-        began = time.monotonic()
-        with Sweeps(cluster, at, victim, delay) as sweeps:
+        # Any moment of the solve but for its last tenth.
+        at, part = chance.randrange(int(0.9 * undisturbed.count)), chance.random()
+        with Sweeps(cluster, at, victim, part) as sweeps:
             found = solve(p, solver, tol=1e-9, engine=cluster)
         assert sweeps.killed < sweeps.ended, "the kill came after the solve"
-        errors = off(found, expected, d)
-        moment = f"sweep {at} of {undisturbed.count} + {delay:.2f} s"
-        record_property("kill", f"{moment}; {sweeps.ended - began:.1f} s instead of {seconds:.1f}; off by {errors}")
+        errors, seconds = off(found, expected, d), [s.ended - s.began for s in (sweeps, undisturbed)]
+        record_property("kill", (f"{at + part:.1f} of {undisturbed.count} sweeps", seconds, errors))
         assert found.converged
         assert errors[0] <= 1e-9
         assert errors[1] <= 1e-7

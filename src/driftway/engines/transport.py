@@ -241,7 +241,8 @@ class _Call:
             if self._drop_lost():
                 return None
         try:
-            return self._received(root.result(timeout=max(self.transport.patience, 1.0)))
+            result = self._fetched(root)
+            return None if result is None else self._received(result)
         except (KilledWorker, FutureCancelledError, LostError, OSError):
             self._drop_lost()
             return None
@@ -250,6 +251,19 @@ class _Call:
                 raise
             self._drop_lost()
             return None
+
+    def _fetched(self, root: Any) -> list[tuple[str, Any]] | None:
+        """The merged result, or `None` if it is lost with its worker: Dask itself would wait for one that is gone."""
+        asked = self.transport.askers.submit(root.result, timeout=max(self.transport.patience, 1.0))
+        while True:
+            try:
+                found: list[tuple[str, Any]] = asked.result(timeout=TICK)
+                return found
+            except TimeoutError:
+                if asked.done():
+                    raise
+                if self._drop_lost():
+                    return None
 
     def _received(self, result: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         # Every shard's share of a sum leaves its worker once, on the way through the tree; rows come as they are.
