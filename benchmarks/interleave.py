@@ -16,15 +16,11 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import Any, Literal
 
-from benchmarks.clock import OverBudget, time_limit
+from benchmarks.clock import OverBudget, settle, time_limit
 from benchmarks.judge import Answer, Judge, Verdict
 
 Status = Literal["reached", "failed", "over budget", "unavailable"]
 Reached = Callable[[Answer, Verdict, float], bool]
-
-
-# Before each timed run: threads that wait by spinning (OpenBLAS, OpenMP) come to rest and disturb nobody.
-PAUSE = 0.3
 
 
 @dataclass(frozen=True)
@@ -319,7 +315,7 @@ def _repeat(runner: _Running, judge: Judge, reached: Reached) -> None:
     assert runner.rung is not None
     record = runner.record
     try:
-        time.sleep(PAUSE)
+        settle()
         with warnings.catch_warnings(), time_limit(3.0 * record.budget):
             warnings.simplefilter("ignore")
             began = time.perf_counter()

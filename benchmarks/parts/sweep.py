@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import peers_ott, peers_pot
-from benchmarks.interleave import PAUSE
+from benchmarks.clock import settle
 from benchmarks.ledger import Ledger
 from benchmarks.limits import machine_limits
 from benchmarks.ours import default_engine
@@ -31,7 +31,7 @@ Array = npt.NDArray[Any]
 Contest = Callable[[Array, Array], Callable[[], float]]
 
 
-ITERATIONS = 20  # of ours, in a row
+ITERATIONS = 60  # of ours, in a row
 
 
 def run(scale: Scale, ledger: Ledger) -> None:
@@ -63,7 +63,7 @@ def _contest(X: Array, Y: Array, repetitions: int, announce: Callable[[str], Non
     for repetition in range(repetitions):
         for name, measure in ready.items():
             announce(f"{name} {repetition + 1}/{repetitions}")
-            time.sleep(PAUSE)
+            settle()
             took[name].append(1e9 * measure() / (len(X) * len(Y)))
     return {"dtype": str(X.dtype), "ns": took, "median": {k: median(v) for k, v in took.items()}, "notes": notes}
 
