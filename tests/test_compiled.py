@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ def matrices(n: int, m: int, rng: np.random.Generator) -> dict[str, Matrix]:
         f"{metric}-{d}": (metric, d) for metric in ("euclidean", "sqeuclidean", "cityblock") for d in (1, 2, 3, 20)
     }
     for name, (metric, d) in costs.items():
-        for r, c in ((0, 0), (2, 1), (18, 0)):
+        for r, c in ((0, 0), (2, 0), (2, 1), (18, 0)):
             cost = PointCloudCost(rng.normal(size=(n, d)), rng.normal(size=(m, d)), metric)
             R, L, P, Q = (rng.normal(size=shape) for shape in ((m, r), (n, c), (n, r), (m, c)))
             found[f"{name}-{r}-{c}"] = Factored(cost, R, L, -0.7, 0.1 * P, 0.1 * Q)
@@ -203,3 +205,35 @@ except ImportError as error:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "driftway[fast]" in run.stdout
+
+
+SOLVES = """
+import hashlib
+import numpy as np
+from driftway import GroupLasso, PointCloudCost, Problem, TimeSmoothness, Threads, sinkhorn, solve
+rng = np.random.default_rng(0)
+X, Y = rng.normal(size=(203, 2)), rng.normal(size=(57, 2))
+smooth, lasso = TimeSmoothness(Y, X, 2.0), GroupLasso(np.arange(203) % 3, 0.5)
+engines = Threads(workers=1), Threads(workers=1, memory=0)
+for J in (None, smooth, lasso, smooth + lasso):
+    for engine in engines:
+        for metric in ("euclidean", "sqeuclidean"):
+            problem = Problem(PointCloudCost(X, Y, metric), epsilon=0.1, regularizer=J)
+            print(hashlib.sha256(solve(problem, engine=engine).plan.dense().tobytes()).hexdigest())
+wide = Problem(PointCloudCost(X, rng.normal(size=(300, 2))), epsilon=0.1)
+print(hashlib.sha256(solve(wide, engine=engines[1]).plan.dense().tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_the_process_that_compiles_has_the_same_bits_as_those_that_load(tmp_path: Path) -> None:
+    def run() -> list[str]:
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", SOLVES], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    compiling = run()
+    assert any(tmp_path.rglob("*.nbc"))
+    assert compiling == run()

@@ -10,11 +10,14 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from driftway.compiled import FAST
 from driftway.damping import CLOSE, DAMPING, HIGHEST, SHORTEST, UNDAMPED
 from driftway.elementary import exp2
+
+Double = npt.NDArray[np.float64]
 
 LOG2E = 1.4426950408889634
 # The share of a promised rise that a step must keep, and what of the dual's magnitude is rounding.
@@ -23,8 +26,8 @@ SUFFICIENT, ROUNDING = 1e-4, 1e-14
 LEAST, STARVED = 1e-300, 0.1
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
     """The dual at (g, P) and the magnitude of its terms; fills the plan, f, its columns and γR."""
     plan, f, columns, means = out
     (m, n), r, unit = C.shape, R.shape[1], LOG2E / epsilon
@@ -72,7 +75,7 @@ def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g:
     return value - epsilon, magnitude
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
 def _factor_blocks(A: Any) -> None:
     """A = LLᵀ for every row, in place (r×r×n)."""
     r, _, n = A.shape
@@ -92,7 +95,7 @@ def _factor_blocks(A: Any) -> None:
                     entry[i] /= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
 def _forward(L: Any, x: Any) -> None:
     """x = L⁻¹x for every row."""
     for k in range(x.shape[0]):
@@ -105,7 +108,7 @@ def _forward(L: Any, x: Any) -> None:
             target[i] /= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
 def _backward(L: Any, x: Any) -> None:
     """x = L⁻ᵀx for every row."""
     r = x.shape[0]
@@ -119,7 +122,7 @@ def _backward(L: Any, x: Any) -> None:
             target[i] /= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
 def _solve(S: Any, x: Any) -> bool:
     """x = S⁻¹x by Cholesky, in place; whether S is positive definite."""
     m = x.size
@@ -146,7 +149,7 @@ def _solve(S: Any, x: Any) -> bool:
     return True
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
 def _direction(
     R: Any, a: Any, b: Any, q: Any, epsilon: float, damping: float, residual: Any, here: Any, dg: Any, dP: Any
 ) -> bool:
@@ -217,7 +220,7 @@ def _direction(
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def _climb(
+def climb(
     C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, accuracy: float, limit: int
 ) -> Any:
     """Newton steps at one strength, from (g, P) and into them; the evaluations they took, and f.
@@ -228,7 +231,7 @@ def _climb(
     here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     there = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     dg, dP, residual = np.empty(m), np.empty((r, n)), np.empty((r, n))
-    value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
+    value, magnitude = evaluate(C, R, a, b, c, q, epsilon, g, P, here)
     spent, earlier, balanced, damping = 1, np.inf, False, 0.0
     while spent < limit:
         error, mismatch = 0.0, 0.0
@@ -242,7 +245,7 @@ def _climb(
             break
         if not balanced and np.any(here[2] < STARVED * b):  # an update of Sinkhorn's, which always ascends
             g += epsilon * np.log(b / np.maximum(here[2], LEAST))
-            value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
+            value, magnitude = evaluate(C, R, a, b, c, q, epsilon, g, P, here)
             spent, balanced = spent + 1, True
             continue
         if not _direction(R, a, b, q, epsilon, damping, residual, here, dg, dP):
@@ -255,7 +258,7 @@ def _climb(
                 slope += dP[k, i] * residual[k, i]
         while t > SHORTEST and not accepted:
             h, Q = g + t * dg, P + t * dP
-            next_value, next_magnitude = _evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
+            next_value, next_magnitude = evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
             spent += 1
             lost = t * slope < ROUNDING * magnitude
             accepted = next_value >= value + SUFFICIENT * t * slope or lost
@@ -276,49 +279,45 @@ def _climb(
     return spent, here[1]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def follow(
-    C: Any,
-    R: Any,
-    a: Any,
-    b: Any,
-    c: Any,
-    q: Any,
-    strengths: Any,
-    g: Any,
-    P: Any,
+    C: Double,
+    R: Double,
+    a: Double,
+    b: Double,
+    c: Double,
+    q: Double,
+    strengths: list[float],
+    g: Double,
+    P: Double,
     accuracy: float,
     limit: int,
     updates: int,
-) -> Any:
+) -> tuple[int, Double]:
     """Solves for every strength from the solution of the one before, in (g, P); evaluations, and f.
 
     Begins with so many of Sinkhorn's updates. All but the last strength are only solved as far as the next one needs
     it; at most `limit` evaluations each.
     """
     (m, n), r = C.shape, R.shape[1]
-    here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
-    spent = updates
+    problem, here = (C, R, a, b, c, q), (np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n)))
+    spent, f = updates, here[1]
     for _ in range(updates):
-        _evaluate(C, R, a, b, c, q, strengths[0], g, P, here)
-        for j in range(m):
-            g[j] += strengths[0] * math.log(b[j] / max(here[2][j], LEAST))
-    f = here[1]
+        evaluate(*problem, strengths[0], g, P, here)
+        g += strengths[0] * np.log(b / np.maximum(here[2], LEAST))
     last_g, last_P = g.copy(), P.copy()
-    for s in range(strengths.size):
+    for s, strength in enumerate(strengths):
         if s > 1:
             # Where the path leads to, if that is higher than where it is.
-            t = (strengths[s - 1] - strengths[s]) / (strengths[s - 2] - strengths[s - 1])
+            t = (strengths[s - 1] - strength) / (strengths[s - 2] - strengths[s - 1])
             h, Q = g + t * (g - last_g), P + t * (P - last_P)
             last_g[:], last_P[:] = g, P
-            stay, _ = _evaluate(C, R, a, b, c, q, strengths[s], g, P, here)
-            lead, _ = _evaluate(C, R, a, b, c, q, strengths[s], h, Q, here)
+            stay, _ = evaluate(*problem, strength, g, P, here)
+            lead, _ = evaluate(*problem, strength, h, Q, here)
             spent += 2
             if lead > stay:
                 g[:], P[:] = h, Q
         elif s == 1:
             last_g[:], last_P[:] = g, P
-        last = s == strengths.size - 1
-        count, f = _climb(C, R, a, b, c, q, strengths[s], g, P, accuracy if last else 0.0, limit)
+        count, f = climb(*problem, strength, g, P, accuracy if s == len(strengths) - 1 else 0.0, limit)
         spent += count
     return spent, f

@@ -156,7 +156,7 @@ def _small(
         np.ascontiguousarray(space.R[columns]),
         *masses,
         *quadratic,
-        np.array(strengths),
+        strengths,
         h,
         Q,
         0.1 * accuracy,
