@@ -4,8 +4,8 @@ Everything is in units of log₂, so that the exponential is a shift of the expo
 loops are written to be vectorised by LLVM: no calls, no branches that depend on an entry. A row is formed
 tile by tile in the nearest cache; four rows at a time meet the columns.
 
-What is called from compiled code is inlined by force. Otherwise the process that compiles it links the callee as it
-was compiled by itself, every later one the copy that was optimised with its caller, and the two round differently.
+What is called from compiled code is inlined by force and not cached. Otherwise the code of a caller would depend on
+what was compiled or loaded before it, by this process or by another, and versions of it round differently.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAST = {"contract", "reassoc", "nsz"}  # sums in any order
 TILE = 1024  # entries of a row formed at once: they and what they are made of stay in the first-level cache
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _form(i: int, shift: Any, terms: Any, out: Any) -> None:
     """out = log₂ of row i, plus the shift.
 
@@ -76,7 +76,7 @@ def _form(i: int, shift: Any, terms: Any, out: Any) -> None:
                 z[j] += a0 * b0[j]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate_pair(a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, out: Any) -> Any:
     total = out.dtype.type(0)
     for j in range(out.size):
@@ -86,7 +86,7 @@ def _exponentiate_pair(a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, o
     return total
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate_plane(x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, g: Any, shift: Any, out: Any) -> Any:
     total = out.dtype.type(0)
     for j in range(out.size):
@@ -97,7 +97,7 @@ def _exponentiate_plane(x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, g: Any, 
     return total
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate_plane_and_pair(
     x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, out: Any
 ) -> Any:
@@ -110,7 +110,7 @@ def _exponentiate_plane_and_pair(
     return total
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate_in_place(out: Any) -> Any:
     total = out.dtype.type(0)
     for j in range(out.size):
@@ -120,7 +120,7 @@ def _exponentiate_in_place(out: Any) -> Any:
     return total
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate(i: int, count: int, f: Any, terms: Any, out: Any, totals: Any) -> None:
     """out = the rows i … i + count − 1 of the plan, and their sums; what they are made of is unpacked once for all."""
     base, _, x, y, euclidean, scale, A, B, g = terms
@@ -144,7 +144,7 @@ def _exponentiate(i: int, count: int, f: Any, terms: Any, out: Any, totals: Any)
             totals[r] = _exponentiate_in_place(out[r])
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate_safely(i: int, terms: Any, out: Any) -> Any:
     """out = row i of the plan, shifted by its maximum; its sum, and the shift."""
     _form(i, out.dtype.type(0), terms, out)
@@ -156,7 +156,7 @@ def _exponentiate_safely(i: int, terms: Any, out: Any) -> Any:
     return _exponentiate_in_place(out), -top
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _add_rows(q0: Any, q1: Any, q2: Any, q3: Any, rows: Any, out: Any) -> None:
     """out += Σ q·rows over four rows."""
     b0, b1, b2, b3 = rows[0], rows[1], rows[2], rows[3]

@@ -82,7 +82,7 @@ _mantissa = _bits(lambda b, x, number: b.or_(b.and_(x, number(0x000FFFFFFFFFFFFF
 LOG2 = tuple(2.0 / (math.log(2.0) * (2 * k + 1)) for k in range(9))  # of artanh
 
 
-@njit(fastmath=EXACT, cache=True, forceinline=True)
+@njit(fastmath=EXACT, forceinline=True)
 def log2(x: float) -> float:
     """log₂ of a positive normal float64."""
     k = _biased_exponent(x) - (2.0**52 + 1023.0)
@@ -97,7 +97,7 @@ def log2(x: float) -> float:
     return k + s * (((p * q + LOG2[2]) * q + LOG2[1]) * q + LOG2[0])
 
 
-@njit(fastmath=EXACT, cache=True, forceinline=True)
+@njit(fastmath=EXACT, forceinline=True)
 def _exp2_double(x: float) -> float:
     x = x if x < HIGH64 else HIGH64
     t = x + MAGIC64
@@ -109,7 +109,7 @@ def _exp2_double(x: float) -> float:
     return value if x > LOW64 else 0.0
 
 
-@njit(fastmath=EXACT, cache=True, forceinline=True)
+@njit(fastmath=EXACT, forceinline=True)
 def _exp2_single(x: Any) -> Any:
     x = x if x < HIGH32 else HIGH32
     t = x + MAGIC32

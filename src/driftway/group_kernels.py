@@ -62,7 +62,7 @@ def _exponent_bits(typingctx: Any, i: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@njit(fastmath=EXACT, error_model="numpy", inline="always", cache=True)
+@njit(fastmath=EXACT, error_model="numpy", inline="always")
 def moved(w: float, r: float) -> float:
     """ω(x + r) from w = ω(x), by a step of Fritsch, Shafer & Crowley (1973): it leaves a residual below r⁴/72."""
     p = 1.0 + w
@@ -70,7 +70,7 @@ def moved(w: float, r: float) -> float:
     return w + w * (r * (q - 0.5 * r)) / (p * (q - r))
 
 
-@njit(fastmath=EXACT, error_model="numpy", inline="always", cache=True)
+@njit(fastmath=EXACT, error_model="numpy", inline="always")
 def omega(x: float) -> float:
     """Wright's ω of a real number: a guess to 1e-3, then one exponential and one step; no branches."""
     z = x if x > -6.0 else -6.0
@@ -102,14 +102,14 @@ def omega(x: float) -> float:
     return moved(w, guess - w)  # the residual, since log w = x − guess
 
 
-@njit(fastmath=EXACT, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=EXACT, nogil=True, error_model="numpy", forceinline=True)
 def fill_omega(cost: Any, inverse: float, F: Any, shift: float, w: Any) -> None:
     """w = ω(F − cost·inverse + shift)."""
     for i in range(w.size):
         w[i] = omega(F[i] - cost[i] * inverse + shift)
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _sums(w: Any) -> tuple[float, float, float]:
     """Σ w, Σ w² and Q = Σ w²/(1 + w)."""
     total = square = q = 0.0
@@ -121,7 +121,7 @@ def _sums(w: Any) -> tuple[float, float, float]:
     return total, square, q
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _move(w: Any, r: float) -> tuple[float, float, float]:
     """w = ω(x) becomes ω(x + r); the same sums."""
     total = square = q = 0.0
@@ -134,7 +134,7 @@ def _move(w: Any, r: float) -> tuple[float, float, float]:
     return total, square, q
 
 
-@njit(nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def solve_group(
     cost: Any, inverse: float, F: Any, root: float, kappa: float, tolerance: float, w: Any
 ) -> tuple[float, float, float, float, float]:
@@ -185,7 +185,7 @@ def solve_group(
     return L, total, square, q, residual
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _combine(basis: Any, theta: Any, out: Any) -> None:
     """out = Σ_k basis_k Θ_k."""
     for i in range(out.size):
@@ -195,13 +195,13 @@ def _combine(basis: Any, theta: Any, out: Any) -> None:
             out[i] += basis[k] * theta[k, i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _add(x: float, y: Any, out: Any) -> None:
     for i in range(y.size):
         out[i] += x * y[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _derivatives(
     w: Any, scale: float, slope: float, over_a: Any, gamma: Any, diagonal: Any, d_out: Any, w_out: Any
 ) -> None:
@@ -313,7 +313,7 @@ def fill_plan(
                 out[j, i] *= scale
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _pairings(d: Any, w: Any, p: Any) -> tuple[float, float]:
     """⟨v, p⟩ and ⟨γ, p⟩, where v = d w and γ = d + v."""
     in_v = in_d = 0.0
@@ -324,7 +324,7 @@ def _pairings(d: Any, w: Any, p: Any) -> tuple[float, float]:
     return in_v, in_d + in_v
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _apply(d: Any, w: Any, p: Any, x: float, y: float, out: Any) -> None:
     """d p + v x − γ y."""
     for i in range(p.size):

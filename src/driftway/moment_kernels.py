@@ -26,8 +26,8 @@ SUFFICIENT, ROUNDING = 1e-4, 1e-14
 LEAST, STARVED = 1e-300, 0.1
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
-def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
     """The dual at (g, P) and the magnitude of its terms; fills the plan, f, its columns and γR."""
     plan, f, columns, means = out
     (m, n), r, unit = C.shape, R.shape[1], LOG2E / epsilon
@@ -75,7 +75,7 @@ def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: 
     return value - epsilon, magnitude
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _factor_blocks(A: Any) -> None:
     """A = LLᵀ for every row, in place (r×r×n)."""
     r, _, n = A.shape
@@ -95,7 +95,7 @@ def _factor_blocks(A: Any) -> None:
                     entry[i] /= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _forward(L: Any, x: Any) -> None:
     """x = L⁻¹x for every row."""
     for k in range(x.shape[0]):
@@ -108,7 +108,7 @@ def _forward(L: Any, x: Any) -> None:
             target[i] /= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _backward(L: Any, x: Any) -> None:
     """x = L⁻ᵀx for every row."""
     r = x.shape[0]
@@ -122,7 +122,7 @@ def _backward(L: Any, x: Any) -> None:
             target[i] /= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _solve(S: Any, x: Any) -> bool:
     """x = S⁻¹x by Cholesky, in place; whether S is positive definite."""
     m = x.size
@@ -149,7 +149,7 @@ def _solve(S: Any, x: Any) -> bool:
     return True
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True, forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _direction(
     R: Any, a: Any, b: Any, q: Any, epsilon: float, damping: float, residual: Any, here: Any, dg: Any, dP: Any
 ) -> bool:
@@ -231,7 +231,7 @@ def climb(
     here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     there = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     dg, dP, residual = np.empty(m), np.empty((r, n)), np.empty((r, n))
-    value, magnitude = evaluate(C, R, a, b, c, q, epsilon, g, P, here)
+    value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
     spent, earlier, balanced, damping = 1, np.inf, False, 0.0
     while spent < limit:
         error, mismatch = 0.0, 0.0
@@ -245,7 +245,7 @@ def climb(
             break
         if not balanced and np.any(here[2] < STARVED * b):  # an update of Sinkhorn's, which always ascends
             g += epsilon * np.log(b / np.maximum(here[2], LEAST))
-            value, magnitude = evaluate(C, R, a, b, c, q, epsilon, g, P, here)
+            value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
             spent, balanced = spent + 1, True
             continue
         if not _direction(R, a, b, q, epsilon, damping, residual, here, dg, dP):
@@ -258,7 +258,7 @@ def climb(
                 slope += dP[k, i] * residual[k, i]
         while t > SHORTEST and not accepted:
             h, Q = g + t * dg, P + t * dP
-            next_value, next_magnitude = evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
+            next_value, next_magnitude = _evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
             spent += 1
             lost = t * slope < ROUNDING * magnitude
             accepted = next_value >= value + SUFFICIENT * t * slope or lost
@@ -277,6 +277,12 @@ def climb(
         if near:
             break
     return spent, here[1]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
+    """The same, to be called from Python."""
+    return _evaluate(C, R, a, b, c, q, epsilon, g, P, out)
 
 
 def follow(
