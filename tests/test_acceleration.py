@@ -186,7 +186,7 @@ def test_no_array_of_the_size_of_the_plan_is_formed() -> None:
             return solve(p, ACCELERATED, tol=1e-9, max_iter=3, engine=Threads(memory=2**10))
 
     n, m = 5000, 2500
-    run(50, 40)  # what compiling takes is not the plan's
+    run(600, 500)  # what compiling takes is not the plan's
     tracemalloc.start()
     s = run(n, m)
     peak = tracemalloc.get_traced_memory()[1]

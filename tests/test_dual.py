@@ -185,7 +185,7 @@ def test_memory_is_linear_in_the_points() -> None:
     n, m = 5000, 2500
     X, Y = make_moons(n, noise=0.05, random_state=0)[0], make_moons(m, noise=0.05, random_state=1)[0]
     p = Problem(PointCloudCost(X, Y), epsilon=0.5, regularizer=TimeSmoothness(Y, X, 1.0))
-    small = Problem(PointCloudCost(X[:300], Y[:200]), epsilon=0.5, regularizer=TimeSmoothness(Y[:200], X[:300], 1.0))
+    small = Problem(PointCloudCost(X[:600], Y[:500]), epsilon=0.5, regularizer=TimeSmoothness(Y[:500], X[:600], 1.0))
     solve(small, tol=1e-3, engine=Threads(memory=2**10))  # what compiling takes is not the plan's
     tracemalloc.start()
     s = solve(p, tol=1e-3, engine=Threads(memory=2**10))

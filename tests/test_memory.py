@@ -14,7 +14,7 @@ from driftway import ForwardBackward, PointCloudCost, Problem, Threads, TimeSmoo
 
 def peak_of_solve(n: int, m: int) -> int:
     """Peak bytes allocated by two iterations of forward-backward, without what compiling takes."""
-    traced_solve(50, 40)
+    traced_solve(600, 500)
     return traced_solve(n, m)
 
 
