@@ -557,3 +557,17 @@ def test_a_plan_does_not_depend_on_how_its_cost_is_cut_into_blocks(metric: str) 
 def test_the_step_of_the_paper_reaches_the_plan_of_the_automatic_one() -> None:
     problem = Problem(points(), A, B, epsilon=EPSILON, regularizer=smooth())
     assert_same_plan(solve(problem, ForwardBackward(step=0.05), tol=TOL), solution("factored-held"))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rounding_a_held_array_is_exact_whatever_its_order(order: Any) -> None:
+    rng = np.random.default_rng(0)
+    values, f, g = np.asarray(rng.random((7, 5)) / 35.0, order=order), np.zeros(7), np.zeros(5)
+    plan = Plan(
+        LogOf(values), f, g, np.full(7, 1 / 7), np.full(5, 1 / 5), Threads(), np.dtype(np.float64), None, values
+    )
+    before = values.copy()
+    rounded = plan.round().dense()
+    np.testing.assert_allclose(rounded.sum(axis=1), plan.a, rtol=1e-13)
+    np.testing.assert_allclose(rounded.sum(axis=0), plan.b, rtol=1e-13)
+    np.testing.assert_array_equal(values, before)

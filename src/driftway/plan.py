@@ -152,7 +152,7 @@ class Plan:
         v /= missing
         values = lowered.values
         if values is not None:  # its own copy: uvᵀ is added in place
-            dger(1.0, v, u, a=values.T, overwrite_a=True)
+            values = dger(1.0, v, u, a=values.T, overwrite_a=True).T
         return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, (u, v), values)
 
     def sweep(
