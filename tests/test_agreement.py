@@ -22,24 +22,18 @@ CELLS = {(*cell, workers) for cell, workers in zip(product(METRICS, MOMENTS), cy
 CELLS |= {(metric, "none", workers) for metric, workers in product(METRICS, WORKERS)}
 
 
-def steady(p: Problem, *, accelerate: bool) -> ForwardBackward:
-    """Forward-backward with the paper's step 1/L."""
-    return ForwardBackward(step=1.0 / (p.regularizer.smoothness or p.epsilon), accelerate=accelerate)
-
-
-# A solver for a problem, its tolerance and its iterations. How long an automatic step is depends on differences that
-# near the optimum are rounding: beyond the default tolerance such runs part by about its root, whoever computes them,
-# while runs with a given step do not.
+# A solver for a problem, its tolerance and its iterations.
 TABLE: dict[str, tuple[Callable[[Problem], object], float, int]] = {
     "Sinkhorn": (lambda p: Sinkhorn(), 1e-10, 100),
     "DualAscent": (lambda p: DualAscent(), 1e-10, 100),
-    "ForwardBackward": (lambda p: ForwardBackward(), 1e-6, 1000),
-    "ForwardBackward, step 1/L": (lambda p: steady(p, accelerate=False), 1e-10, 3000),
-    "accelerated": (lambda p: ForwardBackward(accelerate=True), 1e-6, 1000),
-    "accelerated, step 1/L": (lambda p: steady(p, accelerate=True), 1e-10, 1000),
+    "ForwardBackward": (lambda p: ForwardBackward(), 1e-10, 1000),
+    "accelerated": (lambda p: ForwardBackward(accelerate=True), 1e-10, 1000),
     "ConditionalGradient": (lambda p: ConditionalGradient(), 1e-10, 1000),
-    "FrankWolfe": (lambda p: FrankWolfe(), 1e-10, 60),  # which has no end: its gap falls as 1/iterations
+    # Two that take thousands of iterations, and are compared on the way.
+    "ForwardBackward, step 1/L": (lambda p: ForwardBackward(1.0 / (p.regularizer.smoothness or 1.0)), 1e-10, 60),
+    "FrankWolfe": (lambda p: FrankWolfe(), 1e-10, 60),
 }
+UNFINISHED = {"ForwardBackward, step 1/L", "FrankWolfe"}
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +52,7 @@ def clusters() -> Iterator[Callable[[int], Dask]]:
 
 
 @pytest.fixture(params=["threads", "torch", "dask"])
-def engine(request: pytest.FixtureRequest, solver: str, workers: int, clusters: Callable[[int], Dask]) -> object:
-    if request.param == "dask" and "1/L" in solver:
-        pytest.skip("thousands of sweeps, each of which takes a cluster longer than these problems deserve")
+def engine(request: pytest.FixtureRequest, workers: int, clusters: Callable[[int], Dask]) -> object:
     if request.param == "threads":
         return Threads(memory=0, mixed=False)  # the compiled sweep, where there is one
     if request.param == "torch":
@@ -80,7 +72,7 @@ def test_engines_agree_at_the_end(
     if not fits(make(p), p):
         pytest.skip(f"{solver} is not for this regulariser")
     found, expected = (run(p, make(p), each, tol=tol, max_iter=max_iter) for each in (engine, PLAIN))
-    assert (found.converged and expected.converged) or solver == "FrankWolfe"
+    assert (found.converged and expected.converged) or solver in UNFINISHED
     # Rounding decides whether what is at the tolerance is within it: both are compared where the first one ended.
     if expected.n_iter > found.n_iter:
         expected = run(p, make(p), PLAIN, tol=tol, max_iter=found.n_iter)

@@ -28,6 +28,9 @@ from driftway.validation import real_array
 
 Double = npt.NDArray[np.float64]
 
+# Plans of a smaller divergence, relative to their mass, are near: to second order it is known to a part in 10⁴.
+NEAR = 1e-8
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -242,6 +245,12 @@ class Model:
             transport = matrix.scale * point.plan.sweep(inner=self.cost).inner
         return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
 
+    def product(self, matrix: Matrix, new: Point, old: Point) -> float:
+        """⟨matrix, γ_new − γ_old⟩ from the difference of the plans, for a matrix without the cost."""
+        if not isinstance(matrix, Factored):
+            return float(np.vdot(self.engine.assemble(matrix), new.plan.array() - old.plan.array()))
+        return float(np.vdot(matrix.P, new.right - old.right) + np.vdot(matrix.Q, new.left - old.left))
+
     def magnitude(self, gradient: Matrix, point: Point) -> float:
         """The absolute values that ⟨gradient, γ⟩ adds up, to which its rounding error is relative."""
         if isinstance(gradient, Factored):
@@ -251,11 +260,19 @@ class Model:
         return self.engine.total(lambda G, gamma: float(np.vdot(np.abs(G), gamma)), values, point.plan.array())
 
     def divergence(self, new: Point, old: Point) -> float:
-        """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms."""
-        difference = self.pair(new.plan.log - old.plan.log, new)
+        """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms.
+
+        For plans so near to each other that this is mostly rounding it is half of the symmetric one,
+        ⟨log γ_new − log γ_old, γ_new − γ_old⟩, which is the same to second order, and in which nothing cancels.
+        """
+        log = new.plan.log - old.plan.log
         with np.errstate(invalid="ignore"):  # −∞ − −∞, where there is no mass
-            difference += dot(new.plan.f - old.plan.f, new.rows) + dot(new.plan.g - old.plan.g, new.columns)
-        return max(difference - float(new.rows.sum() - old.rows.sum()), 0.0)
+            f, g = new.plan.f - old.plan.f, new.plan.g - old.plan.g
+        exact = self.pair(log, new) + dot(f, new.rows) + dot(g, new.columns) - float((new.rows - old.rows).sum())
+        if exact > NEAR * self.problem.mass or (isinstance(log, Factored) and log.scale != 0.0):
+            return max(exact, 0.0)
+        marginal = dot(f, new.rows) - dot(f, old.rows) + dot(g, new.columns) - dot(g, old.columns)
+        return max(0.5 * (self.product(log, new, old) + marginal), 0.0)
 
     def dual_value(self, plan: Plan) -> float:
         """ε (⟨f, a⟩ + ⟨g, b⟩ − Σ exp(log + f ⊕ g)) for a plan with exact rows.

@@ -34,6 +34,7 @@ from driftway.solvers.splitting import (
     forward_backward,
     movement,
     next_offset,
+    notch,
     state_of,
     too_short,
 )
@@ -74,9 +75,9 @@ def accelerated(model: Model, state: State, accuracy: float, *, adapt: bool) -> 
             break
         ratio = alpha * bregman(model, average, y, tangent) / (theta**2 * divergence)
         if ratio <= 1.0:
-            following = alpha * max(TARGET / max(ratio, TARGET / GROW), 1.0)
+            following = alpha * notch(max(TARGET / max(ratio, TARGET / GROW), 1.0))
             break
-        alpha *= np.clip(TARGET / ratio, SHRINK[1], SHRINK[0])
+        alpha *= notch(np.clip(TARGET / ratio, SHRINK[1], SHRINK[0]))
         theta = mixing(alpha, memory.weight)
         y = mixture(model, x, z, theta)
         tangent = model.tangent(y)

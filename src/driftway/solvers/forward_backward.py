@@ -23,6 +23,7 @@ from driftway.solvers.splitting import (
     forward_backward,
     movement,
     next_offset,
+    notch,
     state_of,
     too_short,
 )
@@ -93,7 +94,7 @@ class ForwardBackward:
             if ratio <= 1.0:
                 following = alpha * GROW
                 break
-            alpha *= np.clip(0.9 / ratio, SHRINK[1], SHRINK[0])
+            alpha *= notch(np.clip(0.9 / ratio, SHRINK[1], SHRINK[0]))
         offset = next_offset(model, memory.offset, tangent, alpha)
         memory = Memory(following, offset, movement(model, divergence))
         return state_of(model, point, model.tangent(point), memory, alpha, inner)

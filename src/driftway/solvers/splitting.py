@@ -14,9 +14,11 @@ from driftway.regularizers.regularizer import MomentRegularizer
 
 # Sinkhorn iterations of one backward step at the most; an unfinished one is carried on by the next.
 INNER_ITERATIONS = 1_000
-# Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most.
-GROW, SHRINK = 2.0, (0.5, 0.01)
+# Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most; and how many of the
+# factors in use lie between two powers of two.
+GROW, SHRINK, NOTCHES = 2.0, (0.5, 0.01), 4
 FINEST = 1e-14  # marginal errors below this are rounding
+NOISE = 1e-10  # a difference below this share of its terms has lost five digits to rounding, or more
 # A divergence below this share of the mass is rounding, and so is what asks for steps so much shorter.
 STILL, SHORTEST = 1e-15, 1e-10
 
@@ -53,9 +55,20 @@ def forward_backward(model: Model, gamma: Plan, tangent: Tangent, alpha: float, 
 
 
 def bregman(model: Model, new: Point, old: Point, tangent: Tangent) -> float:
-    """D_J(γ⁺, γ) = J(γ⁺) − J(γ) − ⟨∇J(γ), γ⁺ − γ⟩, less what may be rounding error."""
+    """D_J(γ⁺, γ) = J(γ⁺) − J(γ) − ⟨∇J(γ), γ⁺ − γ⟩.
+
+    For plans so near to each other that this is mostly rounding, J is its expansion to second order, and D_J is half of
+    ⟨∇J(γ⁺) − ∇J(γ), γ⁺ − γ⟩, in which nothing cancels.
+    """
     difference = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
-    return difference - 1e-14 * (abs(new.penalty) + abs(old.penalty) + tangent.magnitude)
+    if difference > NOISE * (abs(new.penalty) + abs(old.penalty) + tangent.magnitude):
+        return difference
+    return 0.5 * model.product(model.tangent(new).gradient - tangent.gradient, new, old)
+
+
+def notch(factor: float) -> float:
+    """The next smaller factor in use: steps that depend on rounding only by chance are the same on every engine."""
+    return float(2.0 ** (np.floor(NOTCHES * np.log2(factor)) / NOTCHES))
 
 
 def too_short(model: Model, divergence: float, alpha: float, first: float) -> bool:
