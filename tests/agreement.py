@@ -45,7 +45,8 @@ def difference(first: Solution, second: Solution, d: Data) -> float:
         (first.plan.T @ d.X, second.plan.T @ d.X),
         (first.plan.marginals[1], second.plan.marginals[1]),
     ]
-    return max(float(np.abs(one - other).max() / np.abs(other).max()) for one, other in pairs)
+    # NaN, which `max` would pass over, is the largest.
+    return float(np.max([np.abs(one - other).max() / np.abs(other).max() for one, other in pairs]))
 
 
 def _gauged(solution: Solution, d: Data) -> np.ndarray:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import cycle, product
 
 import pytest
 from agreement import METRICS, MOMENTS, PLAIN, difference, fits, run
-from problems import data, problem
+from problems import REGULARIZERS, data, problem, weight
 
 from driftway import ConditionalGradient, DualAscent, ForwardBackward, FrankWolfe, Problem, Sinkhorn, Threads
 from driftway.engines import Dask, Torch
@@ -78,6 +79,29 @@ def test_engines_agree_at_the_end(
         expected = run(p, make(p), PLAIN, tol=tol, max_iter=found.n_iter)
     elif found.n_iter > expected.n_iter:
         found = run(p, make(p), engine, tol=tol, max_iter=expected.n_iter)
+    off = difference(found, expected, d)
+    record_property("difference", off)
+    assert off <= 1e-9
+
+
+@pytest.mark.parametrize("name", ["none", "time-mean", "laplacian-target"])
+@pytest.mark.parametrize("solver", ["Sinkhorn", "DualAscent", "ForwardBackward", "accelerated"])
+def test_a_source_with_the_workers_has_the_same_end(
+    solver: str, name: str, clusters: Callable[[int], Dask], record_property: Callable[[str, object], None]
+) -> None:
+    d, engine = data(15, 11, seed=7), clusters(3)
+    here = problem(d, name, 0.5)
+    make, tol, max_iter = TABLE[solver]
+    if not fits(make(here), here):
+        pytest.skip(f"{solver} is not for this regulariser")
+    X = engine.rows(d.X)
+    beside = replace(d, previous=engine.rows(d.previous, like=X))
+    regularizer = REGULARIZERS[name][0](beside, weight(0.5))
+    there = Problem(engine.cloud(X, d.Y), d.a, d.b, epsilon=0.5, regularizer=regularizer)
+    found = run(there, make(there), engine, tol=tol, max_iter=max_iter)
+    expected = run(here, make(here), PLAIN, tol=tol, max_iter=max_iter)
+    assert found.converged
+    assert expected.converged
     off = difference(found, expected, d)
     record_property("difference", off)
     assert off <= 1e-9

@@ -260,17 +260,6 @@ def test_every_operation_is_that_of_threads(cluster: Dask) -> None:
                 np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-11, atol=1e-13)
 
 
-def test_a_metric_that_fails_on_a_worker_says_so(cluster: Dask) -> None:
-    def broken(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if len(x) > 1:  # as on a worker
-            raise ZeroDivisionError("broken metric")
-        return np.ones((len(x), len(y)))
-
-    d = data(10, 5, seed=0)
-    with pytest.raises(ZeroDivisionError, match="broken metric"):
-        solve(Problem(PointCloudCost(d.X, d.Y, broken), epsilon=0.5), engine=cluster)
-
-
 def test_workers_drop_what_nobody_needs(cluster: Dask) -> None:
     def held() -> int:
         return sum(cluster.client.run(holds).values())

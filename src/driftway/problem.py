@@ -20,12 +20,13 @@ class Problem:
     Parameters
     ----------
     cost : array (n, m) or PointCloudCost
-        The ground cost C. Its dtype (float32 or float64) is that of all results.
+        The ground cost C. Its dtype (float32 or float64) is that of all results. It is not copied: whoever writes
+        to the array changes the problem, and the plans of its solutions.
     a, b : array (n,), (m,), optional
         Non-negative masses of equal total; uniform of total 1 by default. Zeros are allowed and give zero
         rows and columns.
     epsilon : float
-        ε ≥ 0, the paper's λ, in units of cost. Only conditional gradient solves ε = 0.
+        ε ≥ 0, the paper's λ, in units of cost. Only `FrankWolfe` solves ε = 0.
     regularizer : Regularizer, optional
         J; none by default.
 
@@ -51,6 +52,8 @@ class Problem:
         self.cost = as_cost(cost)
         n, m = self.cost.shape
         self.a = weights("a", getattr(self.cost, "uniform", None) if a is None else a, n)
+        if (beside := getattr(self.cost, "beside", None)) is not None:  # masses go where the rows are
+            self.a = beside(self.a)
         self.b = weights("b", b, m)
         self.mass = float(self.a.sum())
         if abs(self.b.sum() - self.mass) > 1e-5 * self.mass:

@@ -169,6 +169,11 @@ class Dask:
         """
         return ShardedCloudCost(X if isinstance(X, Rows) else self.rows(X), Y, metric)
 
+    def knows(self, rows: Rows) -> bool:
+        """Whether rows are with the workers of this cluster."""
+        transport = self._transport if self.address is None else self._connected
+        return transport is not None and not rows.transport.closed and rows.transport.address == transport.address
+
     def sweep(self, request: Request) -> Sweep:
         log = request.log
         if not _shardable(log) or not (request.inner is None or _over_same_cost(request.inner, log)):

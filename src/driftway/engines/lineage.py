@@ -11,6 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -57,16 +58,17 @@ class Node:
 
 
 class Stowed:
-    """An array on disk, for as long as somebody may need it."""
+    """An array on disk, for as long as somebody may need it; its file is closed, since there may be thousands."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed, and gone, with this object
-        np.save(self._file, array)
+        with tempfile.NamedTemporaryFile(prefix="driftway-", suffix=".npy", delete=False) as file:
+            np.save(file, array)
+        self.path = Path(file.name)
+        weakref.finalize(self, self.path.unlink, missing_ok=True)
 
     def again(self) -> npt.NDArray[Any]:
         """The array, read again."""
-        self._file.seek(0)
-        array: npt.NDArray[Any] = np.load(self._file)
+        array: npt.NDArray[Any] = np.load(self.path)
         return array
 
 

@@ -94,7 +94,7 @@ def execute(
             arguments, options = _resolved(step.arguments, values), _resolved(step.options, values)
             values[step.number] = step.function(*arguments, **options)
     held.update((number, values[number]) for number in program.keep)
-    return [(how, values[number]) for number, how in program.returned]
+    return [(how, _resolved(Ref(number), values)) for number, how in program.returned]
 
 
 async def execute_soon(session: str, shards: dict[str, dict[int, bytes]], constants: bytes, dask_worker: Any) -> Any:

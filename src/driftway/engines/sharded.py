@@ -51,15 +51,23 @@ class ShardedCloudCost:
         n = self.shape[0]
         return self.X.__by_rows__(_constant, self.X, 1.0 / n)
 
+    def beside(self, array: Any) -> Rows:
+        """An array of the client that has a row for each of these, with them."""
+        if isinstance(array, Rows):
+            return array
+        return Rows(self.X.transport, self.X.sharding.leaf(array, by_rows=True), array[:0])
+
     def zeros(self, columns: int) -> Rows:
         """Zeros beside the rows."""
         return self.X.__by_rows__(_zeros, self.X, columns)
 
     def check_engine(self, engine: object) -> None:
         """Raises if an engine does not know where the rows are."""
-        if not hasattr(engine, "cloud"):
+        knows = getattr(engine, "knows", None)
+        if knows is None or not knows(self.X):
+            gone = ", whose cluster has been left since" if self.X.transport.closed else ""
             raise ValueError(
-                f"engine must be the Dask engine whose workers hold the source points of {self!r}, got {engine!r}"
+                f"engine must be the Dask engine whose workers hold the source points of {self!r}{gone}, got {engine!r}"
             )
 
     def rows(self, block: slice) -> Array:

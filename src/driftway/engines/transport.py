@@ -19,6 +19,8 @@ from driftway.engines.shard import HEAVY, LostError, Program, execute, execute_s
 
 # Seconds between looks at who is alive while a result is awaited.
 TICK = 0.5
+# Seconds that an answer of the scheduler may take, however little patience there is.
+SOON = 1.0
 # Bytes from which constants are broadcast from worker to worker instead of being sent with every task.
 BROADCAST = 2**17
 # Losses in the course of a single call that are taken for bad luck.
@@ -44,6 +46,8 @@ class Transport:
     def __init__(self, client: Any, patience: float, own: int = 0) -> None:
         """`own` is how many workers there should be, if the client's cluster is the engine's."""
         self.client, self.patience, self.own, self.traffic = client, patience, own, Traffic()
+        self.answer = max(patience, SOON)
+        self.address, self.closed = str(client.scheduler.address), False
         self.askers = ThreadPoolExecutor(8, thread_name_prefix="driftway-dask")
         self._sessions: set[str] = set()
         self._over: list[str] = []
@@ -53,7 +57,7 @@ class Transport:
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                found = self.client.sync(self.client.scheduler.ncores, callback_timeout=self.patience)
+                found = self.client.sync(self.client.scheduler.ncores, callback_timeout=self.answer)
             except (OSError, TimeoutError) as error:
                 raise RuntimeError(f"the Dask scheduler does not answer ({type(error).__name__}: {error})") from error
             if len(found) < self.own:
@@ -110,6 +114,7 @@ class Transport:
 
     def close(self) -> None:
         """Lets the workers drop all rows, and ends what waits for them."""
+        self.closed = True
         with suppress(OSError, TimeoutError, RuntimeError, ValueError):  # they may be gone
             self.client.run(forget, list(self._sessions), on_error="ignore")
         self.askers.shutdown(wait=False)
@@ -187,7 +192,7 @@ class _Call:
                 payload, home = _pickled(program), self.sharding.homes[k]
                 self.transport.traffic.sent += len(payload) + size
                 if len(payload) > BROADCAST:
-                    payload = self.client.scatter(payload, workers=[home], hash=False, timeout=self.transport.patience)
+                    payload = self.client.scatter(payload, workers=[home], hash=False, timeout=self.transport.answer)
                 arguments = self.sharding.session, k, payload, constants, sources
                 self.tasks[k] = self.client.submit(
                     execute, *arguments, workers=[home], allow_other_workers=False, pure=False
@@ -222,7 +227,7 @@ class _Call:
         pickled = _pickled(constants)
         if len(pickled) < BROADCAST:
             return pickled, len(pickled)
-        future = self.client.scatter(pickled, broadcast=True, hash=False, timeout=self.transport.patience)
+        future = self.client.scatter(pickled, broadcast=True, hash=False, timeout=self.transport.answer)
         self.broadcasts.append(future)
         return future, len(pickled)
 
@@ -231,6 +236,7 @@ class _Call:
         if len(self.tasks) < len(self.sharding):
             return None
         from distributed.client import FutureCancelledError
+        from distributed.comm import CommClosedError
         from distributed.scheduler import KilledWorker
 
         root, done = self._root(), Event()
@@ -243,18 +249,18 @@ class _Call:
         try:
             result = self._fetched(root)
             return None if result is None else self._received(result)
-        except (KilledWorker, FutureCancelledError, LostError, OSError):
+        except (KilledWorker, FutureCancelledError, LostError, CommClosedError):
             self._drop_lost()
             return None
-        except (TimeoutError, UnboundLocalError):  # the latter is what becomes of a cancellation in distributed.sync
-            if root.status == "error":  # it was the function itself that ran out of time
+        except (OSError, UnboundLocalError):  # the latter is what becomes of a cancellation in distributed.sync
+            if root.status == "error":  # it was the function itself, a metric that looks for its table, say
                 raise
             self._drop_lost()
             return None
 
     def _fetched(self, root: Any) -> list[tuple[str, Any]] | None:
         """The merged result, or `None` if it is lost with its worker: Dask itself would wait for one that is gone."""
-        asked = self.transport.askers.submit(root.result, timeout=max(self.transport.patience, 1.0))
+        asked = self.transport.askers.submit(root.result)
         while True:
             try:
                 found: list[tuple[str, Any]] = asked.result(timeout=TICK)
@@ -263,6 +269,7 @@ class _Call:
                 if asked.done():
                     raise
                 if self._drop_lost():
+                    root.cancel()  # which ends the waiting in the other thread
                     return None
 
     def _received(self, result: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -298,9 +305,10 @@ class _Call:
         return bool(lost)
 
     def settle(self) -> None:
-        """Notes what the shards hold now."""
-        for k, (program, *_, nodes) in self.programs.items():
+        """Notes what the shards hold now, then what of it nobody needs: a node that is settled lets go of others."""
+        for k, (program, *_) in self.programs.items():
             self.sharding.present[k] |= program.keep
+        for *_, nodes in self.programs.values():
             for node in nodes:
                 node.settle()
 

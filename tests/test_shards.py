@@ -1,0 +1,110 @@
+"""What workers hold: as much as somebody needs, beside the rows it belongs to, on the cluster that it was put on."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from problems import data
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway import ForwardBackward, PointCloudCost, Problem, TimeSmoothness, solve
+
+pytest.importorskip("distributed")
+
+from driftway.engines import Dask
+from driftway.engines.lineage import Stowed
+from driftway.engines.rows import Rows
+from driftway.engines.shard import LostError, Program, execute, holds
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Dask]:
+    with Dask(workers=2) as engine:
+        yield engine
+
+
+def test_workers_drop_what_a_computation_was_made_of(cluster: Dask) -> None:
+    rows = cluster.rows(np.arange(20.0))
+    counts = []
+    for _ in range(6):
+        assert ((2.0 * rows + 1.0) * rows).sum() == pytest.approx(2.0 * 2470.0 + 190.0)
+        gc.collect()
+        rows.sum()  # what was over is dropped with the next call
+        counts.append(max(cluster.client.run(holds).values()))
+    assert len(set(counts)) == 1, counts
+
+
+def test_workers_hold_no_more_after_more_iterations(cluster: Dask) -> None:
+    d = data(30, 8, seed=1)
+    X = cluster.rows(d.X)
+    previous = cluster.rows(d.previous, like=X)
+    p = Problem(cluster.cloud(X, d.Y), epsilon=0.5, regularizer=TimeSmoothness(d.Y, previous, 0.5))
+    counts: list[int] = []
+
+    def count(*_: object) -> None:
+        counts.append(max(cluster.client.run(holds).values()))
+
+    with pytest.warns(ConvergenceWarning):
+        solve(p, ForwardBackward(), tol=1e-13, max_iter=12, engine=cluster, callback=count)
+    assert max(counts[6:]) <= max(counts[:6]) + 2, counts
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, FileNotFoundError, TimeoutError])
+def test_a_metric_that_fails_on_a_worker_says_so(cluster: Dask, error: type[Exception]) -> None:
+    def broken(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if len(x) > 1:  # as on a worker
+            raise error("broken metric")
+        return np.ones((len(x), len(y)))
+
+    d = data(10, 5, seed=0)
+    with pytest.raises(error, match="broken metric"):
+        solve(Problem(PointCloudCost(d.X, d.Y, broken), epsilon=0.5), engine=cluster)
+
+
+def test_masses_are_put_beside_the_rows(cluster: Dask) -> None:
+    d = data(12, 5, seed=0)
+    remote = Problem(cluster.cloud(d.X, d.Y), d.a, d.b, epsilon=0.5)
+    assert isinstance(remote.a, Rows)
+    expected = solve(Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.5))
+    assert solve(remote, engine=cluster).value == pytest.approx(expected.value, rel=1e-6)
+
+
+def test_rows_are_known_on_their_own_cluster_only(cluster: Dask) -> None:
+    d = data(12, 5, seed=0)
+    p = Problem(cluster.cloud(d.X, d.Y), epsilon=0.5)
+    beside = Dask(cluster.client)
+    assert solve(p, engine=beside).converged
+    stranger = Dask(workers=1)
+    with pytest.raises(ValueError, match="must be the Dask engine whose workers hold"):
+        solve(p, engine=stranger)
+    left = Problem(beside.cloud(d.X, d.Y), epsilon=0.5)
+    beside.close()
+    with pytest.raises(ValueError, match="whose cluster has been left since"):
+        solve(left, engine=cluster)
+    assert solve(p, engine=cluster).converged
+
+
+def test_no_patience_is_none_for_workers_that_are_missing_alone(cluster: Dask) -> None:
+    d = data(12, 5, seed=0)
+    assert solve(Problem(PointCloudCost(d.X, d.Y), epsilon=0.5), engine=Dask(cluster.client, patience=0)).converged
+
+
+def test_a_value_that_is_not_there_is_lost() -> None:
+    with pytest.raises(LostError, match="value 7 is not held here"):
+        execute("nobody's", 0, pickle.dumps(Program(count=1, returned=[(7, "rows")])), pickle.dumps({}), {})
+
+
+def test_an_array_on_disk_is_there_as_long_as_it_is_needed() -> None:
+    array = np.random.default_rng(0).random((40, 3))
+    stowed = Stowed(array)
+    for _ in range(2):
+        np.testing.assert_array_equal(stowed.again(), array)
+    path = stowed.path
+    assert path.exists()
+    del stowed
+    gc.collect()
+    assert not path.exists()
