@@ -277,3 +277,34 @@ def test_plain_transport_whose_kernel_is_not_held_is_solved_by_sweeps(epsilon: f
     assert swept.converged
     assert swept.trace.inner.sum() < 1000
     assert swept.value == pytest.approx(held.value, rel=2e-6, abs=2e-6 * epsilon)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-3])
+@pytest.mark.parametrize("normalization", ["coupling", "mean"])
+def test_a_start_from_a_problem_that_saw_more_ends_at_the_optimum(
+    normalization: str, weight: float, engine: Threads
+) -> None:
+    d = data(15, 11, seed=7)
+    cost = PointCloudCost(d.X, d.Y)
+    first, last = (
+        Problem(cost, d.a, d.b, epsilon=0.5, regularizer=TimeSmoothness(d.Y, d.previous, each, normalization))
+        for each in (1.0, weight)
+    )
+    warm = solve(last, DualAscent(), tol=1e-9, init=solve(first, DualAscent(), tol=1e-12, engine=engine), engine=engine)
+    cold = solve(last, ForwardBackward(), tol=1e-9)
+    assert warm.converged
+    assert warm.value == pytest.approx(cold.value, rel=1e-8)
+    assert warm.lower_bound <= cold.value + 1e-12
+
+
+def test_a_start_from_a_problem_with_more_rows_ends_at_the_optimum(engine: Threads) -> None:
+    d = data(15, 11, seed=7)
+    a = np.where(np.arange(15) == 4, 0.0, d.a)
+    a /= a.sum()
+    first, last = (
+        Problem(PointCloudCost(d.X, d.Y), each, d.b, epsilon=0.5, regularizer=TimeSmoothness(d.Y, d.previous, 1.0))
+        for each in (d.a, a)
+    )
+    warm = solve(last, DualAscent(), tol=1e-9, init=solve(first, DualAscent(), tol=1e-12, engine=engine), engine=engine)
+    assert warm.converged
+    assert warm.value == pytest.approx(solve(last, tol=1e-10).value, rel=1e-8)

@@ -71,7 +71,9 @@ class DualAscent:
         if start.log is not None and not isinstance(start.log, Factored):
             raise ValueError("DualAscent starts from potentials: init must be a pair (f, g) or a Solution")
         if start.log is not None or start.f.any() or start.g.any():
-            P = np.zeros_like(space.centre) if start.log is None else -epsilon * start.log.P
+            P = np.zeros_like(space.centre)
+            if start.log is not None:  # what φ does not see has no coefficient, whatever another φ saw
+                P = np.where(space.seen, -epsilon * start.log.P, P)
             here = at(model, space, epsilon, start.g, P, start.f / epsilon)
             if here.error <= FAR:
                 course, spent = _Course(here, []), 0
@@ -227,7 +229,9 @@ class _Course:
                 few = min(PATIENCE, limit - spent)
                 self.here, count, stuck = self.ascent.run(before, evaluate, lambda place: place.within(accuracy), few)
                 spent += count
-            slow = stuck or remaining(before.error, self.here.error, accuracy, count) > cost
+                if self._solved(accuracy):
+                    break
+            slow = stuck or remaining(before.distance, self.here.distance, accuracy, count) > cost
             if cost < math.inf and (self.hard or slow):
                 self.hard = True
                 count, stuck = self._newton(model, accuracy, limit - spent)
@@ -276,4 +280,4 @@ def _newton_cost(here: Place) -> float:
     m, r = here.space.b.size, here.P.shape[1]
     if m > NEWTON_SIZE or r > NEWTON_MOMENTS or is_remote(here.P):
         return math.inf
-    return 15.0 + 0.06 * (1 + r) * m
+    return 15.0 + 0.15 * (1 + r) * m

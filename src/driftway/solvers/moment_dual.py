@@ -152,10 +152,14 @@ class Place:
             return right
         return by_rows(_solved, self.inverse, self.space.seen, right)
 
+    @property
+    def distance(self) -> float:
+        """The larger of column error and moment mismatch, the latter relative to the dual's value."""
+        return max(self.error, self.mismatch / max(abs(self.value), self.epsilon))
+
     def within(self, accuracy: float) -> bool:
         """Whether column error and moment mismatch are that small."""
-        scale = max(abs(self.value), self.epsilon)
-        return self.error <= accuracy and self.mismatch <= accuracy * scale
+        return self.distance <= accuracy
 
     def under(self, model: Model, epsilon: float) -> Place:
         """The same (g, P) under another strength."""
