@@ -41,11 +41,16 @@ def in_order(labels: Labels) -> dict[int, Rows]:
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels[labels < 0])[::-1]}
 
 
-def adapt_domains(transport: ContinuousTransport, X: Any, labels: Labels) -> dict[int, ContinuousTransport]:
+def adapt_domains(
+    transport: ContinuousTransport, X: Any, labels: Labels, sample_weight: Any = None
+) -> dict[int, ContinuousTransport]:
     """Adapts a fitted transport to the targets one after another; by label, what it was after each."""
     after = {}
     for label, rows in in_order(labels).items():
-        transport.partial_fit(_safe_indexing(X, rows))
+        weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
+        if weights is not None and not np.any(weights):  # those of a source alone
+            weights = None
+        transport.partial_fit(_safe_indexing(X, rows), sample_weight=weights)
         after[label] = copy(transport)  # a step replaces what it changes, so that a shallow copy stays as it is
     return after
 
@@ -88,8 +93,9 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("sample_domain must have a source, with labels ≥ 0, got only targets")
         weights = None if sample_weight is None else _safe_indexing(sample_weight, source)
         transport.fit(_safe_indexing(X, source), _source_targets(y, source), sample_weight=weights)
-        self.source_ = copy(transport)
-        self.transports_ = adapt_domains(transport, X, labels)
+        fitted = copy(transport)
+        self.transports_ = adapt_domains(transport, X, labels, sample_weight)
+        self.source_ = fitted
         return self
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[Any]:

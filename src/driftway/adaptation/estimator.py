@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from driftway.adaptation import saved
+from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.carried import Carried
 from driftway.adaptation.carrying import carry_points
 from driftway.adaptation.clusters import are_clusters
 from driftway.adaptation.history import History, Record, signal
-from driftway.adaptation.labels import Labels, Sample, received_by
+from driftway.adaptation.labels import ByClassifier, Labels, Sample, received_by
 from driftway.adaptation.maps import MapModel
 from driftway.adaptation.marginals import Marginals
 from driftway.adaptation.motion import MotionModel
@@ -26,6 +27,7 @@ from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.scaling import fit_scaling
 from driftway.adaptation.tracking import SHIFTED, Settings, Step, advance
 from driftway.parallel import single_blas
+from driftway.validation import points
 
 Double = npt.NDArray[np.float64]
 
@@ -52,6 +54,9 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     """
 
     _groups_matter = False
+    _carried: Carried
+    history_: History
+    n_seen_: int
 
     def __init__(
         self,
@@ -107,21 +112,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             Masses of the source points; equal by default.
 
         """
-        settings_of(self, clusters=False, classes=self._groups_matter)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.sum() > 0:
-            raise ValueError("sample_weight must have a positive sum, got only zeros")
-        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        targets, groups = self._encode(y)
-        scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)
-        clusters = self._groups_matter and may_follow_clusters(self) and are_clusters(scaling(X), groups, weights)
-        tracks = tracks_of(self, clusters)
-        carried = Carried.first(scaling(X), targets, groups, clusters, weights, len(tracks))
-        self._source, self._scaling, self._carried = X, scaling, carried
-        self.history_, self.n_seen_ = History(), 0
-        self._sample = Sample(carried.source, targets, carried.weights)
-        self.estimator_ = self._trained(self._sample)
+        with all_or_nothing(self):
+            self._begin(X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -139,7 +131,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         check_is_fitted(self)
         settings = settings_of(self, clusters=self._carried.clusters, classes=self._groups_matter)
         try:
-            batch, b = self._check_batch(X, sample_weight)
+            batch, b, held = self._check_batch(X, sample_weight)
         except (ValueError, TypeError) as error:
             if self.on_bad_batch == "raise":
                 raise
@@ -150,15 +142,23 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         with single_blas():  # the solver has threads of its own, and all else is small
             step = advance(carried, batch, b, settings)
             received = received_by(step, b, self._classes)
-            renewed = renewal_of(self).carry(step, batch, b, received)
+            renewed = renewal_of(self).carry(step, batch, b, received) if step.believed else step.carried
             sample = labels_of(self).sample(step, batch, b, received)
         if not step.moves:
             sample = Sample(carried.source, carried.targets, carried.weights)
-        record, trained = self._record(step, batch, b, settings), self._trained(sample)
+        try:
+            trained = self._trained(sample)
+        except ValueError:
+            if sample.points is not batch:
+                raise
+            # The batch may be too small to learn from, the source is not.
+            sample = ByClassifier().sample(step, batch, b, received)
+            trained = self._trained(sample)
+        record = self._record(step, held.size, settings)
         # From here on nothing fails: the state changes as a whole.
         self._carried, self._sample, self.estimator_ = renewed, sample, trained
         self.history_, self.n_seen_ = self.history_.extended(record), self.n_seen_ + 1
-        self._received = received
+        self._received = _among(held, received)
         if record.warning:
             warnings.warn(f"step {record.step}: {record.warning}", AdaptationWarning, stacklevel=2)
         return self
@@ -239,14 +239,35 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     # Details.
 
-    def _check_batch(self, X: Any, sample_weight: Any) -> tuple[Double, Double]:
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
+        settings_of(self, clusters=False, classes=self._groups_matter)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight must have a positive sum, got only zeros")
+        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        targets, groups = self._encode(y)
+        scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)
+        clusters = self._groups_matter and may_follow_clusters(self) and are_clusters(scaling(X), groups, weights)
+        tracks = tracks_of(self, clusters)
+        carried = Carried.first(scaling(X), targets, groups, clusters, weights, len(tracks))
+        self._source, self._scaling, self._carried = X, scaling, carried
+        self.history_, self.n_seen_ = History(), 0
+        self._sample = Sample(carried.source, targets, carried.weights)
+        self.estimator_ = self._trained(self._sample)
+
+    def _check_batch(self, X: Any, sample_weight: Any) -> tuple[Double, Double, npt.NDArray[np.bool_]]:
+        """The scaled points that have weight, their weights, and which of the batch they are."""
         batch = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         b = _check_sample_weight(sample_weight, batch, dtype=np.float64, ensure_non_negative=True)
         if not b.sum() > 0:
             raise ValueError("sample_weight must have a positive sum, got only zeros")
         if len(batch) < 2 or not np.ptp(batch[b > 0], axis=0).any():
             raise ValueError(f"a batch must have at least two different points, got {len(batch)} that are all equal")
-        return self._scaling(batch), b / b.sum()
+        held = b > 0
+        with np.errstate(over="ignore"):
+            scaled = points("X", self._scaling(batch[held]))
+        return scaled, b[held] / b.sum(), held
 
     def _scaled(self, X: Any) -> Double:
         return self._scaling(validate_data(self, X, dtype=np.float64, order="C", reset=False))
@@ -263,9 +284,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         extra = {}
         if has_fit_parameter(estimator, "sample_weight") and np.ptp(sample.weights) > 0:
             extra["sample_weight"] = sample.weights * (len(sample.weights) / sample.weights.sum())
-        return estimator.fit(sample.points, sample.targets, **extra)
+        trained = estimator.fit(sample.points, sample.targets, **extra)
+        trained.predict(sample.points[:1])  # some find only now that they have too few points
+        return trained
 
-    def _record(self, step: Step, batch: Double, b: Double, settings: Settings) -> Record:
+    def _record(self, step: Step, size: int, settings: Settings) -> Record:
         solution, unusual, warning = step.solution, signal(self.history_, step.energy), []
         shift = np.nan if self._classes is None else step.class_shift
         if not solution.converged:
@@ -279,7 +302,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             )
         return Record(
             step=step.carried.steps,
-            size=len(batch),
+            size=size,
             track=step.track.name,
             answer="adapted" if step.moves else "source",
             transport=step.transport,
@@ -293,3 +316,13 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             seconds=step.seconds,
             warning="; ".join(warning),
         )
+
+
+def _among(held: npt.NDArray[np.bool_], received: Double) -> Double:
+    """What points received among those without weight, who received nothing: equal shares, or no value."""
+    if held.all():
+        return received
+    nothing = np.nan if received.ndim == 1 else 1.0 / received.shape[1]
+    out = np.full((held.size, *received.shape[1:]), nothing)
+    out[held] = received
+    return out

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.carried import Carried
 from driftway.adaptation.history import History
 from driftway.adaptation.labels import Sample
@@ -63,14 +64,14 @@ def take_up(model: Any, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"{path} is damaged: {error}") from error
     if len(carried.now) != len(tracks_of(model, carried.clusters)):
         raise ValueError(f"{path} was saved with other settings of map and motion than this estimator has")
-    model._source, model._scaling, model._carried = source, scaling, carried
-    model.history_, model.n_seen_, model.n_features_in_ = history, seen, source.shape[1]
-    for name in ("_received", "classes_"):
-        if name in arrays:
-            setattr(model, name, arrays[name])
-    if "feature_names_in_" in arrays:
-        model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
-    model._sample, model.estimator_ = sample, model._trained(sample)
+    with all_or_nothing(model):
+        model._source, model._scaling, model._carried = source, scaling, carried
+        model.history_, model.n_seen_, model.n_features_in_ = history, seen, source.shape[1]
+        for name in ("_received", "classes_", "feature_names_in_"):
+            vars(model).pop(name, None)
+            if name in arrays:
+                setattr(model, name, arrays[name].astype(object) if name == "feature_names_in_" else arrays[name])
+        model._sample, model.estimator_ = sample, model._trained(sample)
 
 
 def _read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -49,7 +49,10 @@ def fit_scaling(how: str | None, X: Double, groups: npt.NDArray[np.intp] | None,
     if how == "auto":
         how = "common"
         if groups is not None and len(X) > 1:
-            purity = [_purity(X[:SAMPLE] / unit, groups[:SAMPLE]) for unit in (common, each)]
+            # An even part of every class, in whatever order they come.
+            order = np.argsort(groups, kind="stable")
+            part = np.sort(order[:: -(-len(X) // SAMPLE)])
+            purity = [_purity(X[part] / unit, groups[part]) for unit in (common, each)]
             how = "features" if purity[1] > purity[0] + BETTER else "common"
     return Scaling(centre, each if how == "features" else common)
 

@@ -35,8 +35,9 @@ def adapt_stream(
         Fitted on the labelled source. It is changed as the stream goes.
     batches : iterable of arrays or data frames, or of pairs (key, batch) as a grouped data frame yields
     state : path, optional
-        Where the estimator is saved after every batch. If the file is there already the stream resumes: the
-        estimator takes that state, and the batches it has seen are passed over.
+        Where the estimator is saved after every batch, before its predictions are yielded. If the file is there
+        already the stream resumes: the estimator takes that state, and the batches it has seen are passed over. So
+        no batch is adapted to twice, and predictions that were lost on the way are not yielded again.
     progress : bool
         Whether to show a progress bar; needs the extra `driftway[progress]`.
 
@@ -47,9 +48,9 @@ def adapt_stream(
     """
     if not isinstance(estimator, ContinuousTransport):
         raise TypeError(f"estimator must be one of driftway's continuous estimators, got {type(estimator).__name__}")
+    seen = 0
     if state is not None and Path(state).exists():
-        estimator.restore(state)
-    seen = estimator.n_seen_
+        seen = estimator.restore(state).n_seen_
     for number, item in enumerate(_shown(batches, progress)):
         key, batch = item if isinstance(item, tuple) and len(item) == 2 else (number, item)
         if number < seen:

@@ -73,13 +73,15 @@ class Step:
         return self.balanced and self.class_shift > share and self.shift_evidence > EVIDENT
 
     @property
-    def moves(self) -> bool:
-        """Whether adaptation is the better answer: drift is certain, the track harmless, or better at expecting.
+    def believed(self) -> bool:
+        """Whether the plan is: not if most of the mass seems to have changed class and it denies that."""
+        return not (self.stay and self.denies(MOST))
 
-        It is not if most of the mass seems to have changed class and the plan denies it.
-        """
+    @property
+    def moves(self) -> bool:
+        """Whether adaptation is the better answer: drift is certain, the track harmless, or better at expecting."""
         carried = self.carried
-        if self.stay and self.denies(MOST):
+        if not self.believed:
             return False
         known = carried.drifting or carried.steps < 2 or self.track.harmless
         return known or bool(carried.still > carried.scores.min())

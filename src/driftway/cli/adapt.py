@@ -97,7 +97,8 @@ def adapt(
         if watch is None:
             left = _adapt_to(run, files, reader, teller, stop)
         else:
-            own = source.name if source.resolve().parent == watch.resolve() else None
+            within = (path.name for path in (source, source.resolve()) if path.parent.resolve() == watch.resolve())
+            own = next(within, None)
             arrivals = Arrivals(watch, lambda name: name == own or run.is_done(name), stop, interval, until_idle)
             left = _adapt_as_they_arrive(run, arrivals, reader, teller)
         teller.finish()
@@ -133,8 +134,8 @@ def _files(
 def _check_names(label: str, id_column: str | None, separator: str | None, resume: bool, overwrite: bool) -> None:
     if label == id_column:
         raise UserError(f"--label and --id must be different columns, got {label!r} for both")
-    if id_column == "predicted":
-        raise UserError("--id must not be 'predicted', which is the column of the predictions")
+    if id_column is not None and (id_column == "predicted" or id_column.startswith("probability_")):
+        raise UserError(f"--id must not be {id_column!r}, which is a column of the predictions")
     if separator is not None and len(separator) != 1:
         raise UserError(f"--separator must be one character, got {separator!r}")
     if resume and overwrite:

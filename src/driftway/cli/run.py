@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -174,8 +175,16 @@ class Run:
             return label_values(batch, str(self._columns.label), gaps=True)
         classes = self.estimator.classes_.tolist()
         by_text = {str(name): name for name in classes}
+        texts = any(isinstance(name, str) for name in classes)
+
+        def named(label: Any) -> Any:
+            if label is None or label in classes:
+                return label
+            # What is no class is wrong whatever is predicted, be it of another kind than the classes are.
+            return by_text.get(str(label), str(label) if texts else math.inf)
+
         truth = np.empty(len(batch.labels), dtype=object)
-        truth[:] = [label if label in classes else by_text.get(str(label), label) for label in batch.labels]
+        truth[:] = [named(label) for label in batch.labels]
         return truth
 
     def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float | None:

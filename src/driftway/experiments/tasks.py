@@ -72,7 +72,7 @@ class Store:
         try:
             with (self.folder / task.file).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError):
             raise MissingDataError(f"{task.name} has not been computed: {task.text}") from None
         if arrays.pop("task").tobytes().decode() != task.text:
             raise MissingDataError(f"{task.file} holds other data than those of {task.text}")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from driftway.tables.errors import TableError
 
-FAILURES = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError)
+FAILURES = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError, TypeError)
 
 
 class NpzFile:

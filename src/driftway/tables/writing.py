@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,11 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         if kind == "parquet":
             write_parquet(part, plain)
         elif kind == "npz":
-            with part.open("wb") as binary:
-                np.savez(binary, allow_pickle=False, **{name: _vector(column) for name, column in plain.items()})
+            # Not by np.savez, which has arguments of its own that a column may be called like.
+            with zipfile.ZipFile(part, "w") as archive:
+                for name, column in plain.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, _vector(column), allow_pickle=False)
         else:
             with part.open("w", newline="", encoding="utf-8") as text:
                 writer = csv.writer(text, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
