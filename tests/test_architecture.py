@@ -35,7 +35,7 @@ LAYERS = [
     ["problem"],
     ["model"],
     ["solution", "iteration"],
-    ["certificate", "progress"],
+    ["certificate", "progress", "quiet"],
     ["solvers"],
     ["loop", "choice"],
     ["solve"],

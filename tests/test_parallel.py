@@ -48,6 +48,21 @@ def fail_with(threads: int) -> None:
     raise ZeroDivisionError
 
 
+def test_blas_gets_its_threads_back_whoever_of_two_threads_is_first() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        first, second, free = single_blas(), single_blas(), free_blas()
+        first.__enter__()
+        second.__enter__()
+        free.__enter__()
+        assert blas_threads() == 2
+        first.__exit__(None, None, None)
+        assert blas_threads() == 2
+        free.__exit__(None, None, None)
+        assert blas_threads() == 1
+        second.__exit__(None, None, None)
+        assert blas_threads() == 2
+
+
 def test_blas_gets_its_threads_back_after_an_error() -> None:
     with threadpool_limits(2, user_api="blas"):
         with pytest.raises(ZeroDivisionError), single_blas(), free_blas():

@@ -124,11 +124,40 @@ def test_a_warm_start_leads_to_the_same_plan_at_once(method: str) -> None:
     """Potentials in units of cost for the stabilised methods, logarithms of scalings for the others, as in POT."""
     G, log = sinkhorn(D.a, D.b, COST, 0.1, method=method, log=True)
     in_cost_units = method in ("sinkhorn_stabilized", "sinkhorn_epsilon_scaling")
-    start = log["warmstart"] if in_cost_units else (log["log_u"], log["log_v"])
-    again, second = sinkhorn(D.a, D.b, COST, 0.1, method=method, log=True, warmstart=start)
+    names = ("alpha", "beta") if in_cost_units else ("log_u", "log_v")
+    for potential, name in zip(log["warmstart"], names, strict=True):
+        np.testing.assert_array_equal(potential, log[name])
+    again, second = sinkhorn(D.a, D.b, COST, 0.1, method=method, log=True, warmstart=log["warmstart"])
     np.testing.assert_allclose(again, G, atol=1e-9)
     if method != "sinkhorn_epsilon_scaling":
         assert second["niter"] < log["niter"]
+
+
+def test_plans_can_be_written_to() -> None:
+    plans = [
+        sinkhorn(D.a, D.b, COST, 0.05),
+        gcg(D.a, D.b, COST, 0.5, 0.5, half_square, itself),
+        cg(D.a, D.b, COST, 0.5, half_square, itself),
+        sinkhorn_l1l2_gl(D.a, D.labels, D.b, COST, 0.5, 0.3),
+    ]
+    for G in plans:
+        G /= G.sum()
+        assert G.sum() == pytest.approx(1.0)
+
+
+def test_a_gradient_changes_nothing_but_that_there_is_one() -> None:
+    torch = pytest.importorskip("torch")
+    C = np.where(np.eye(4, dtype=bool), np.inf, np.random.default_rng(0).random((4, 4)))
+    M = torch.tensor(C, requires_grad=True)
+    empty = torch.empty(0, dtype=torch.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        sinkhorn(empty, empty, M, 0.1, numItermax=3, warn=False)
+        G = sinkhorn(empty, empty, M, 0.1)
+    np.testing.assert_allclose(G.detach(), sinkhorn([], [], C, 0.1), atol=1e-8)
+    (G * torch.arange(16.0).reshape(4, 4)).sum().backward()
+    assert torch.isfinite(M.grad).all()
+    assert (M.grad.diagonal() == 0).all()
 
 
 def test_infinite_costs_forbid() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,8 +26,10 @@ from driftway import (
     sinkhorn,
     solve,
 )
+from driftway.exact import exact_transport
 from driftway.iteration import Start
 from driftway.model import Model
+from driftway.quiet import quietly
 
 SHAPES = {"wide": (5, 8), "tall": (9, 4)}
 # A plan is known to √(gap/ε): these tolerances bring it to 1e-4 in L1 at every ε.
@@ -306,3 +310,40 @@ def test_a_linear_regularizer_is_part_of_the_cost() -> None:
     ours = solve(Problem(C, d.a, d.b, epsilon=0.5, regularizer=linear), tol=1e-8)
     assert ours.converged
     assert ours.value == pytest.approx(sinkhorn(C + M, d.a, d.b, epsilon=0.5, tol=1e-8).value, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["time-mean", "lasso"])
+def test_a_solution_starts_the_problem_without_entropy(name: str) -> None:
+    d = data(9, 8, seed=2)
+    a = np.where(np.arange(9) == 3, 0.0, d.a)
+    a /= a.sum()
+    J = REGULARIZERS[name][0](d, 1.0)
+    smooth, sharp = (Problem(PointCloudCost(d.X, d.Y), a, d.b, epsilon=each, regularizer=J) for each in (0.1, 0.0))
+    first = solve(smooth, ForwardBackward(), tol=1e-6)
+    cold, warm = (solve(sharp, tol=1e-2, max_iter=3000, init=init) for init in (None, first))
+    assert warm.converged
+    assert warm.value == pytest.approx(cold.value, rel=2e-2)
+
+
+def test_exact_transport_does_not_depend_on_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = data(7, 6, seed=2)
+    C = PointCloudCost(d.X, d.Y).rows(slice(None))
+    expected, *_ = exact_transport(C, d.a, d.b)
+    monkeypatch.setitem(sys.modules, "ot", None)  # HiGHS in its place
+    for unit, mass in ((1.0, 1.0), (1e9, 1e-9), (1e-9, 1e9)):
+        plan, f, g = exact_transport(unit * C, mass * d.a, mass * d.b)
+        np.testing.assert_allclose(plan, mass * expected, atol=1e-7 * mass)
+        assert f @ d.a + g @ d.b == pytest.approx(unit * np.vdot(expected, C), rel=1e-6)
+
+
+def test_a_quiet_solve_keeps_only_its_own_thread_quiet() -> None:
+    d = data(9, 8, seed=2)
+    p = Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.01)
+    with quietly():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert not solve(p, Sinkhorn(round_length=1), tol=1e-12, max_iter=1).converged
+        with ThreadPoolExecutor(1) as pool, pytest.warns(ConvergenceWarning):
+            pool.submit(solve, p, Sinkhorn(round_length=1), tol=1e-12, max_iter=1).result()
+    with pytest.warns(ConvergenceWarning):
+        solve(p, Sinkhorn(round_length=1), tol=1e-12, max_iter=1)

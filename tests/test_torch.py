@@ -77,6 +77,23 @@ def test_the_entropic_plan_is_differentiable() -> None:
         assert gradcheck(lambda C, a, b: entropic_plan(C, a, b, epsilon=0.3, tol=1e-13), variables(C, a, b))
 
 
+def test_a_plan_that_falls_into_blocks_has_a_derivative() -> None:
+    C, a = variables(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0.5, 0.5]))
+    (entropic_plan(C, a, epsilon=1e-3)[0, 0] * 3.0).backward()
+    np.testing.assert_allclose(C.grad, 0.0, atol=1e-12)
+    assert torch.isfinite(a.grad).all()
+
+
+def test_a_cost_that_is_written_to_before_the_backward_pass_is_noticed() -> None:
+    for loss in (lambda C: transport_loss(C, epsilon=0.1), lambda C: entropic_plan(C, epsilon=0.1).square().sum()):
+        (leaf,) = variables(np.random.default_rng(0).random((4, 3)))
+        C = leaf * 1.0
+        value = loss(C)
+        C += 1.0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            value.backward()
+
+
 def test_autodiff_gives_the_loss_of_the_same_regulariser_by_hand() -> None:
     C = np.random.default_rng(4).random((6, 5))
     by_hand = Custom(lambda g: (g**3).sum(), lambda g: 3 * g**2, convex=True)

@@ -29,16 +29,19 @@ def exact_transport(cost: Double, a: Double, b: Double) -> tuple[Double, Double,
 
 
 def _solve(cost: Double, a: Double, b: Double) -> tuple[Double, Double]:
+    # Both solvers compare costs and masses absolutely: they are given them at unit scale.
+    low, scale, mass = cost.min(), max(float(np.ptp(cost)), 1e-300), a.sum()
+    plan, potential = _at_unit_scale((cost - low) / scale, a / mass, b / b.sum())
+    return mass * plan, scale * potential
+
+
+def _at_unit_scale(cost: Double, a: Double, b: Double) -> tuple[Double, Double]:
     try:
         import ot
     except ImportError:
         return _highs(cost, a, b)
-    # The network simplex compares costs and masses absolutely: it is given them at unit scale.
-    low, scale, mass = cost.min(), max(float(np.ptp(cost)), 1e-300), a.sum()
-    plan, log = ot.emd(a / mass, b / b.sum(), (cost - low) / scale, numItermax=10_000_000, log=True)
-    if log["warning"] is not None:
-        return _highs(cost, a, b)
-    return mass * np.asarray(plan), scale * np.asarray(log["v"])
+    plan, log = ot.emd(a, b, cost, numItermax=10_000_000, log=True)
+    return _highs(cost, a, b) if log["warning"] is not None else (np.asarray(plan), np.asarray(log["v"]))
 
 
 def _highs(cost: Double, a: Double, b: Double) -> tuple[Double, Double]:

@@ -78,7 +78,8 @@ class Kind(NamedTuple):
             dtype = self.like.dtype if jnp.issubdtype(self.like.dtype, jnp.floating) else None
             return jax.device_put(jnp.asarray(array, dtype=dtype), self.like.sharding)
         dtype = self.like.dtype if getattr(self.like, "dtype", None) == np.float32 else np.float64
-        return np.asarray(array, dtype=dtype)
+        own = np.asarray(array, dtype=dtype)
+        return own if own.flags.writeable else own.copy()
 
 
 def kind_of(*values: object) -> Kind:

@@ -15,6 +15,7 @@ from driftway.matrices import Factored
 from driftway.model import Model
 from driftway.plan import Plan
 from driftway.progress import Progress
+from driftway.quiet import is_quiet
 from driftway.solution import Iteration, Solution, Trace
 
 Callback = Callable[[Iteration, Plan], bool | None]
@@ -66,7 +67,7 @@ def iterate(
     if certificate.contradiction:
         reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"
     message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)
-    if not converged:
+    if not converged and not is_quiet():
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
     f, g = (potential.astype(model.problem.dtype) for potential in certificate.potentials)
     return Solution(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -62,28 +63,36 @@ def single_blas() -> Iterator[None]:
     Its threads wait for work by spinning, so that they slow ours down, and on a busy machine even a short product
     takes as long as the slower of two threads.
     """
-    global _limiter
-    if _limiter is not None:  # already so; asking BLAS again would cost more than a small product
-        yield
-        return
-    _limiter = _blas().limit(limits=1, user_api="blas")
+    global _depth
+    with _lock:
+        _depth += 1
+        _limit()
     try:
         yield
     finally:
-        _restore()
+        with _lock:
+            _depth -= 1
+            if not _depth:
+                _restore()
 
 
 @contextmanager
 def free_blas() -> Iterator[None]:
     """Gives BLAS its threads back inside a `with` block, for large products that nobody else shares."""
-    global _limiter
-    limited = _limiter is not None
-    _restore()
+    with _lock:
+        _restore()
     try:
         yield
     finally:
-        if limited:
-            _limiter = _blas().limit(limits=1, user_api="blas")
+        with _lock:
+            if _depth:
+                _limit()
+
+
+def _limit() -> None:
+    global _limiter
+    if _limiter is None:  # else it is so already; asking BLAS again would cost more than a small product
+        _limiter = _blas().limit(limits=1, user_api="blas")
 
 
 def _restore() -> None:
@@ -93,7 +102,9 @@ def _restore() -> None:
         limiter.restore_original_limits()
 
 
-_limiter: Any = None  # what was there before BLAS was limited
+# What was there before BLAS was limited, and in how many blocks, of whatever threads, it is.
+_limiter: Any = None
+_depth, _lock = 0, Lock()
 
 
 @cache

@@ -112,8 +112,9 @@ class Plan:
         images = sums.right / np.where(empty, 1.0, sums.rows)[:, None]
         if empty.any():
             request = Request(self.log, np.zeros_like(self.f), self.g, row_mass=np.ones_like(self.f), right=points)
-            conditional = self.engine.sweep(request).right
-            conditional = np.where(np.isfinite(conditional), conditional, self.b @ points / self.b.sum())
+            found = self.engine.sweep(request)
+            known = np.isfinite(found.f)[:, None] & np.isfinite(found.right)
+            conditional = np.where(known, found.right, self.b @ points / self.b.sum())
             images = np.where(empty[:, None], conditional, images)
         return self._like(Y, images)
 

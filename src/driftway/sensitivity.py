@@ -12,11 +12,13 @@ may exchange, that in b vanishes along b, and that in a contains what a change o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.costs import PointCloudCost
 from driftway.deferred import Deferred
@@ -33,6 +35,8 @@ Double = npt.NDArray[np.float64]
 
 # Rows of the plan that are looked at together where a derivative needs them one by one.
 BLOCK = 512
+# Eigenvalues below this, of a matrix whose largest is 1, are rounding.
+SINGULAR = 1e-12
 
 
 class Optimum(NamedTuple):
@@ -158,8 +162,23 @@ def _pull_back(gamma: Double, epsilon: float, slope: Double) -> tuple[Double, Do
     weighted = slope * gamma
     p, q = weighted.sum(axis=1), weighted.sum(axis=0)
     # The kernel, α and β exchanging a constant, is filled by a matrix of rank one; massless columns by ones.
-    schur = np.diag(np.where(columns > 0, columns, 1.0)) - gamma.T @ (inverse[:, None] * gamma)
-    schur += np.multiply.outer(columns, columns) / columns.sum()
-    beta = np.linalg.solve(schur, q - gamma.T @ (inverse * p))
+    root = np.sqrt(np.where(columns > 0, columns, 1.0))
+    schur = np.eye(root.size) - (gamma / root).T @ (inverse[:, None] * gamma / root)
+    schur += np.multiply.outer(columns / root, columns / root) / columns.sum()
+    beta = _solved(schur, (q - gamma.T @ (inverse * p)) / root) / root
     alpha = inverse * (p - gamma @ beta)
     return gamma * (np.add.outer(alpha, beta) - slope) / epsilon, alpha, beta
+
+
+def _solved(matrix: Double, right: Double) -> Double:
+    """The solution of a system that is positive semidefinite, of eigenvalues up to 1, and consistent.
+
+    A plan that falls into blocks has a kernel for each of them: in it, nothing is what the solution has.
+    """
+    with suppress(LinAlgError):
+        factor = cho_factor(matrix, check_finite=False)
+        if np.diag(factor[0]).min() ** 2 > SINGULAR:
+            return np.asarray(cho_solve(factor, right, check_finite=False))
+    values, vectors = np.linalg.eigh(matrix)
+    kept = vectors[:, values > SINGULAR]
+    return np.asarray(kept @ ((kept.T @ right) / values[values > SINGULAR]))

@@ -102,7 +102,7 @@ def sinkhorn(
     ----------
     cost, a, b, epsilon : see `Problem`
     max_iter : int
-        Updates of the pair of potentials, rounded up to whole rounds; `n_iter` counts rounds.
+        Updates of the pair of potentials, rounded up to whole rounds, at least two; `n_iter` counts rounds.
     scaling, relax : see `Sinkhorn`
     tol, init, callback, progress, engine : see `solve`
 
@@ -167,7 +167,7 @@ def _start(model: Model, init: Init | None) -> Start:
     if isinstance(init, Solution):
         if init.plan.shape != (n, m):
             raise ValueError(f"init must be of the problem's shape {(n, m)}, got a solution of shape {init.plan.shape}")
-        if isinstance(init.plan.log, Dense) and isinstance(model.cost, Dense):
+        if isinstance(init.plan.log, Dense) and isinstance(model.cost, Dense) and model.epsilon > 0:
             f, g = _potentials(model, (model.epsilon * init.plan.f, model.epsilon * init.plan.g))
             return Start(f, g, init.plan.log, init.plan)
         return Start(*_potentials(model, init.potentials), _log_over(model, init.plan), init.plan)
@@ -199,7 +199,7 @@ def _potentials(model: Model, pair: tuple[npt.ArrayLike, npt.ArrayLike]) -> tupl
 def _log_over(model: Model, plan: Plan) -> Factored | None:
     """The log-plan of another solution over this problem's cost and bases, if it has as many coefficients."""
     log, cost = plan.log, model.cost
-    if not isinstance(log, Factored) or not isinstance(cost, Factored):
+    if not isinstance(log, Factored) or not isinstance(cost, Factored) or model.epsilon == 0:
         return None
     if log.P.shape != cost.P.shape or log.Q.shape != cost.Q.shape or not (log.P.size or log.Q.size):
         return None

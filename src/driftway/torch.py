@@ -130,19 +130,20 @@ class _Value(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, value: OptimalValue, *arrays: torch.Tensor) -> torch.Tensor:
-        ctx.value, ctx.arrays = value, arrays
+        ctx.value = value
+        ctx.save_for_backward(*arrays)  # which notices it if one is written to before the backward pass
         ctx.optimum = value.solve([on_host(array) for array in arrays])
         return _like(arrays[0], ctx.optimum.solution.value)
 
     @staticmethod
     def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         _once()
-        wanted = ctx.needs_input_grad[1:]
+        arrays, wanted = ctx.saved_tensors, ctx.needs_input_grad[1:]
         gradients = ctx.value.gradients(ctx.optimum, wanted)
         scale = float(upstream)
         return None, *(
             _like(array, scale * gradient) if want else None
-            for array, gradient, want in zip(ctx.arrays, gradients, wanted, strict=True)
+            for array, gradient, want in zip(arrays, gradients, wanted, strict=True)
         )
 
 
@@ -153,20 +154,22 @@ class _EntropicPlan(torch.autograd.Function):
     def forward(ctx: Any, options: dict[str, Any], cost: torch.Tensor, a: Any, b: Any) -> torch.Tensor:
         matrix, rows, columns = (_double(array) for array in (cost, a, b))
         ctx.gamma = sinkhorn(matrix, rows, columns, **options).plan.array()
-        ctx.epsilon, ctx.arrays = options["epsilon"], (cost, a, b)
+        ctx.epsilon = options["epsilon"]
+        ctx.save_for_backward(cost, a, b)
         return _like(cost, ctx.gamma)
 
     @staticmethod
     def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         _once()
-        b = _double(ctx.arrays[2])
+        arrays = ctx.saved_tensors
+        b = _double(arrays[2])
         columns = ctx.gamma.sum(axis=0) if b is None else b
         gradients = pull_back(ctx.gamma, ctx.epsilon, _double(upstream), columns)
         return (
             None,
             *(
                 _like(array, gradient) if want else None
-                for array, gradient, want in zip(ctx.arrays, gradients, ctx.needs_input_grad[1:], strict=True)
+                for array, gradient, want in zip(arrays, gradients, ctx.needs_input_grad[1:], strict=True)
             ),
         )
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from driftway.adaptation.marginals import Marginals, class_masses
 from driftway.costs import PointCloudCost
 from driftway.engine import Engine
 from driftway.matrices import Factored
 from driftway.problem import Problem
+from driftway.quiet import quietly
 from driftway.regularizers import GroupLasso, Regularizer, TimeSmoothness
 from driftway.solution import Solution
 from driftway.solve import solve
@@ -58,8 +57,7 @@ class Transport:
             terms.append(GroupLasso(groups, self.label_weight * unit))
         regularizer = sum(terms[1:], terms[0]) if terms else None
         problem = Problem(cost, a, b, epsilon=epsilon, regularizer=regularizer)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said in the history, with what it means here
+        with quietly():  # said in the history, with what it means here
             return solve(problem, tol=self.tol, max_iter=self.max_iter, engine=self.engine), a
 
     def cost_of(self, solution: Solution, start: Double, batch: Double) -> float:

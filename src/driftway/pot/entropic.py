@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway.interchange import Kind, is_differentiated, library_of, on_host
 from driftway.pot.masses import arrays, finite
-from driftway.pot.reporting import Errors, quietly, refuse, scalings
+from driftway.pot.reporting import Errors, refuse, scalings
+from driftway.quiet import quietly
 from driftway.solution import Solution
 from driftway.solve import sinkhorn as entropic_transport
 from driftway.validation import flag, one_of, real_number
@@ -133,8 +133,8 @@ class _Call:
         return f, g
 
     def solve(self, a: Double, b: Double, cost: Double, init: tuple[Double, Double] | None) -> Solution:
-        solution = quietly(
-            lambda: entropic_transport(
+        with quietly():
+            solution = entropic_transport(
                 finite(cost, self.reg),
                 a,
                 b,
@@ -145,7 +145,6 @@ class _Call:
                 init=init,
                 callback=Errors() if self.verbose else None,
             )
-        )
         if self.warn and not solution.marginal_error <= self.tol:
             warnings.warn(
                 f"the marginals are off by {solution.marginal_error:.1e} after numItermax={self.updates} updates, more "
@@ -159,9 +158,24 @@ class _Call:
         """The plan in kind, and differentiable if an input is."""
         if not any(map(is_differentiated, inputs)):
             return kind.wrap(solution.plan.array())
+        import torch
+
+        from driftway.torch import entropic_plan
+
         a, b, M = inputs
-        bridge = import_module(f"driftway.{kind.library}")
-        return bridge.entropic_plan(M, _given(a), _given(b), epsilon=self.reg, tol=self.tol, init=solution)
+        matrix = torch.as_tensor(M)
+        matrix = matrix if matrix.dtype.is_floating_point else matrix.double()
+        cost = torch.as_tensor(finite(np.asarray(on_host(M), dtype=np.float64), self.reg)).to(matrix)
+        with quietly():  # said already
+            return entropic_plan(
+                torch.where(torch.isfinite(matrix), matrix, cost),
+                _given(a),
+                _given(b),
+                epsilon=self.reg,
+                tol=self.tol,
+                max_iter=self.updates,
+                init=solution,
+            )
 
     def losses(
         self, kind: Kind, a: Double, b: Double, cost: Double, warmstart: Any, inputs: tuple[Any, Any, Any]
@@ -182,6 +196,8 @@ class _Call:
         count = max(int(s.trace.inner.sum()) for s in solutions)
         errors = [s.marginal_error for s in solutions] if several else solutions[0].trace.marginal_error.tolist()
         duals = scalings(solutions, self.reg, kind, several=several)
+        if self.method not in IN_COST_UNITS:
+            duals["warmstart"] = duals["log_u"], duals["log_v"]
         return {
             "err": errors,
             "niter": count,
@@ -217,7 +233,9 @@ class _Call:
 
 def _given(mass: Any) -> Any:
     """None for uniform masses, which POT writes as an empty list."""
-    return None if getattr(mass, "size", None) == 0 or (isinstance(mass, list) and not mass) else mass
+    if library_of(mass) != "jax":
+        mass = None if np.size(on_host(mass)) == 0 else mass
+    return None if getattr(mass, "size", None) == 0 else mass
 
 
 def _pair(plan: Any, M: Any) -> Any:

@@ -14,8 +14,9 @@ from driftway.interchange import Kind, is_differentiated, on_host
 from driftway.iteration import Solver
 from driftway.pot.entropic import METHODS
 from driftway.pot.masses import arrays, finite
-from driftway.pot.reporting import Losses, quietly, refuse, scalings
+from driftway.pot.reporting import Losses, refuse, scalings
 from driftway.problem import Problem
+from driftway.quiet import quietly
 from driftway.regularizers.custom import Custom
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.regularizer import Regularizer
@@ -116,8 +117,8 @@ def cg(
     start = None if G0 is None else double_array("G0", on_host(G0), problem.shape)
     unit = 1e-3 * float(np.ptp(cost)) * problem.mass
     stopping = Losses(np.inf, stopThr2, unit, flag("verbose", verbose), stopThr)
-    solution = quietly(
-        lambda: solve(
+    with quietly():
+        solution = solve(
             problem,
             FrankWolfe(),
             tol=stopThr,
@@ -125,7 +126,6 @@ def cg(
             init=None if start is None else _positive(start, problem),
             callback=stopping,
         )
-    )
     if warn and not (solution.gap <= stopThr or stopping.enough):
         _warn(solution, f"numItermax={numItermax} iterations", stopThr, "numItermax or stopThr")
     plan = kind.wrap(solution.plan.round().array())
@@ -213,7 +213,8 @@ def _entropic(
     """The plan, and its log if asked for, within a budget of Sinkhorn iterations."""
     relative, absolute = thresholds
     stopping = Losses(budget, absolute, problem.epsilon * problem.mass, flag("verbose", verbose))
-    solution = quietly(lambda: solve(problem, solver, tol=relative, max_iter=budget, init=start, callback=stopping))
+    with quietly():  # POT's functions judge convergence by thresholds of their own
+        solution = solve(problem, solver, tol=relative, max_iter=budget, init=start, callback=stopping)
     if warn and not (solution.gap <= relative or stopping.enough):
         _warn(solution, f"a budget of {budget} Sinkhorn iterations", relative, "numItermax")
     plan = kind.wrap(solution.plan.round().array())

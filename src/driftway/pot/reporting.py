@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from driftway.interchange import Kind
 from driftway.plan import Plan
@@ -21,13 +18,6 @@ Double = npt.NDArray[np.float64]
 def say(line: str) -> None:
     """Prints a line."""
     sys.stdout.write(line + "\n")
-
-
-def quietly(solve: Callable[[], Solution]) -> Solution:
-    """What `solve` returns, without its warning: POT's functions judge convergence by thresholds of their own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve()
 
 
 def refuse(function: str, arguments: dict[str, Any]) -> None:

@@ -130,7 +130,8 @@ class WassersteinTime(MomentRegularizer):
 
     def _divergence(self, right: Double) -> _Transport:
         """S_δ and its gradient in γY; the last one is kept, since a value is asked for before its gradient."""
-        if self._last is None or not np.array_equal(self._last[0], right):
+        last = self._last  # of this thread, whatever others put in its place meanwhile
+        if last is None or not np.array_equal(last[0], right):
             assert self.a is not None
             inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
             mapped = inverse * right
@@ -141,8 +142,8 @@ class WassersteinTime(MomentRegularizer):
                 value, gradient = value - 0.5 * own.value - self._constant, gradient - own.gradient
                 own_start = own.start
             self._warm = (there.start, own_start)
-            self._last = (right.copy(), there._replace(value=value, gradient=inverse * gradient))
-        return self._last[1]
+            self._last = last = (right.copy(), there._replace(value=value, gradient=inverse * gradient))
+        return last[1]
 
     def partials(self, plan: Plan) -> dict[str, Double]:
         assert self.a is not None

@@ -73,7 +73,7 @@ def accelerated(model: Model, state: State, accuracy: float, *, adapt: bool) -> 
         if not adapt or too_short(model, divergence, alpha, memory.alpha):
             following = memory.alpha
             break
-        ratio = alpha * bregman(model, average, y, tangent) / (theta**2 * divergence)
+        ratio = alpha * bregman(model, average, y, tangent, theta**2 * divergence) / (theta**2 * divergence)
         if ratio <= 1.0:
             following = alpha * notch(max(TARGET / max(ratio, TARGET / GROW), 1.0))
             break

@@ -90,7 +90,7 @@ class ForwardBackward:
             if not self._adapts or too_short(model, divergence, alpha, memory.alpha):
                 following = memory.alpha
                 break
-            ratio = alpha * bregman(model, point, gamma, tangent) / divergence
+            ratio = alpha * bregman(model, point, gamma, tangent, divergence) / divergence
             if ratio <= 1.0:
                 following = alpha * GROW
                 break

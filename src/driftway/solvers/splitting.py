@@ -18,7 +18,9 @@ INNER_ITERATIONS = 1_000
 # factors in use lie between two powers of two.
 GROW, SHRINK, NOTCHES = 2.0, (0.5, 0.01), 4
 FINEST = 1e-14  # marginal errors below this are rounding
-NOISE = 1e-10  # a difference below this share of its terms has lost five digits to rounding, or more
+# What of a sum's terms is rounding, and below which share of them it has lost all but four digits to that.
+ROUNDING, LOST = 1e-14, 1e-10
+NEAR = 1e-8  # plans of a smaller divergence, relative to the mass, are taken to see J to second order
 # A divergence below this share of the mass is rounding, and so is what asks for steps so much shorter.
 STILL, SHORTEST = 1e-15, 1e-10
 
@@ -54,15 +56,16 @@ def forward_backward(model: Model, gamma: Plan, tangent: Tangent, alpha: float, 
     return model.evaluate(backward), inner
 
 
-def bregman(model: Model, new: Point, old: Point, tangent: Tangent) -> float:
-    """D_J(γ⁺, γ) = J(γ⁺) − J(γ) − ⟨∇J(γ), γ⁺ − γ⟩.
+def bregman(model: Model, new: Point, old: Point, tangent: Tangent, divergence: float) -> float:
+    """D_J(γ⁺, γ) = J(γ⁺) − J(γ) − ⟨∇J(γ), γ⁺ − γ⟩, less what may be rounding error.
 
-    For plans so near to each other that this is mostly rounding, J is its expansion to second order, and D_J is half of
-    ⟨∇J(γ⁺) − ∇J(γ), γ⁺ − γ⟩, in which nothing cancels.
+    For plans of so small a divergence that it would be mostly that, J is its expansion to second order, and D_J is half
+    of ⟨∇J(γ⁺) − ∇J(γ), γ⁺ − γ⟩, in which nothing cancels.
     """
     difference = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
-    if difference > NOISE * (abs(new.penalty) + abs(old.penalty) + tangent.magnitude):
-        return difference
+    terms = abs(new.penalty) + abs(old.penalty) + tangent.magnitude
+    if difference > LOST * terms or divergence > NEAR * model.problem.mass:
+        return difference - ROUNDING * terms
     return 0.5 * model.product(model.tangent(new).gradient - tangent.gradient, new, old)
 
 
