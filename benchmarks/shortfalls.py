@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 WHY = {
-    "figure2": (
-        "`mean` at λ = 0.01 was raced with an earlier, slower version of ours, and CGS was stopped at 9.53 times its "
-        "time. `sum` at λ = 0.01 (condition number 10⁸) was raced again since, with 80 s for everybody. A ratio that "
-        "begins with > is cut off by the budget of the peer, not by our time."
-    ),
     "group_lasso": (
         "POT stops about a hundredth above the optimum where the lasso matters; there is no shorter way for Newton's "
         "method to a gap of 1e-2 than to 1e-6, so that our whole time is compared with its time to that. Where the "
