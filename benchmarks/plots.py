@@ -35,7 +35,8 @@ def _curves(plt: Any, data: dict[str, Any]) -> Any:
     races = data["cases"]
     columns = min(3, len(races))
     lines = -(-len(races) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(5 * columns, 3.8 * lines), squeeze=False)
+    size = 5 * columns, 3.8 * lines
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
     for axis, case in zip(axes.flat, races, strict=False):
         for number, record in enumerate(case["records"]):
             curve = [(s, g) for s, g in record["curve"] if g is not None and g > 0 and math.isfinite(g)]
@@ -49,8 +50,8 @@ def _curves(plt: Any, data: dict[str, Any]) -> Any:
             )  # fmt: skip
         axis.axhline(1e-6, color="grey", linewidth=0.8, linestyle=":")
         axis.set(xscale="log", yscale="log", title=label(case["case"]), xlabel="seconds", ylabel="relative gap")
-    axes.flat[0].legend(fontsize=7)
-    figure.tight_layout()
+    handles, names = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), fontsize=9)
     return figure
 
 
