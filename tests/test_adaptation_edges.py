@@ -219,3 +219,40 @@ class TestFiles:
             read_table(tmp_path / "array.npz", Columns(None, None, None))
         with pytest.raises(ValueError, match="damaged or was not saved by driftway"):
             ContinuousTransportClassifier.load(tmp_path / "array.npz")
+
+
+def test_a_small_batch_does_not_take_the_place_of_the_source(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    """Fifteen neighbours need fifteen points: what cannot be learnt from later is not carried on."""
+    model = ContinuousTransportClassifier(KNeighborsClassifier(15), source="renewed").fit(*moons)
+    for t, size in ((1, 60), (2, 10), (3, 60), (4, 60)):
+        model.partial_fit(turned(size, 5.0 * t, t))
+        assert len(model._carried.source) >= 15
+    assert model.n_steps_ == 4
+
+
+def test_what_is_carried_belongs_to_its_map_and_motion(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    model = ContinuousTransportClassifier(clusters=False).fit(*moons).partial_fit(turned(60, 5.0, 1))
+    model.set_params(map="barycentric", motion=None)
+    with pytest.raises(ValueError, match="map and motion cannot change after fit"):
+        model.partial_fit(turned(60, 10.0, 2))
+
+
+def test_absurd_values_in_the_source_are_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    X[3, 0] = np.finfo(float).max
+    with pytest.raises(ValueError, match="X must be small enough"):
+        ContinuousTransportRegressor().fit(X, np.arange(20.0))
+
+
+def test_unknown_parameters_of_a_saved_state_are_named(moons: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    ContinuousTransportClassifier().fit(*moons).save(tmp_path / "state.npz")
+    with pytest.raises(TypeError, match=r"has no parameters \['epsilom'\]"):
+        ContinuousTransportClassifier.load(tmp_path / "state.npz", epsilom=0.1)
+
+
+def test_no_rows_at_all_are_refused_as_everywhere(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = moons
+    domain = np.r_[np.ones(60), np.full(60, -2)].astype(int)
+    model = DomainTransportClassifier().fit(X, y, sample_domain=domain)
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(np.empty((0, 2)), sample_domain=np.empty(0, dtype=int))

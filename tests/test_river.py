@@ -229,7 +229,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("parameter", "value", "error"),
         [
-            ("batch_size", 0, ValueError),
+            ("batch_size", 1, ValueError),
             ("window_size", -3, ValueError),
             ("transport", LogisticRegression(), TypeError),
             ("transport", driftway.ContinuousTransportRegressor(), TypeError),

@@ -147,6 +147,14 @@ class TestNewDomains:
         assert adapter.transport_.n_steps_ == 3
         assert list(adapter.transports_) == [-2, -3, -4]
 
+    def test_a_known_domain_that_is_adapted_to_again_is_the_present(self) -> None:
+        pipeline = self.fitted()[1]
+        adapter = pipeline.named_steps["continuoustransportadapter"].get_estimator()
+        X = turned(make_moons(60, noise=0.05, random_state=9)[0], 60)
+        adapter.fit_new_domain(X, sample_domain=np.full(60, -2))
+        assert list(adapter.transports_) == [-3, -4, -2]
+        np.testing.assert_array_equal(adapter.transform(X), adapter.transform(X, sample_domain=np.full(60, -2)))
+
     def test_source_rows_are_asked_for(self) -> None:
         data, pipeline = self.fitted()
         X, _, domain = train(data, 3)

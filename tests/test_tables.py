@@ -103,6 +103,19 @@ class TestEveryFormat:
             read_table(path, Columns())
 
 
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_whole_numbers_of_64_bits_survive(ending: str, tmp_path: Path) -> None:
+    """On both sides of 2⁶³, where NumPy would make fractions of them."""
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    ids = [3, 2**63 + 1, 2**64 - 1, 2**53 + 1]
+    columns = {"name": np.array(ids, np.uint64), "a": [1.0, 2.0, 3.0, 4.0], "b": [0.5, 1, 2, 3], "kind": [0, 1, 0, 1]}
+    write_table(tmp_path / f"table.{ending}", columns)
+    table = read_table(tmp_path / f"table.{ending}", WANTED)
+    assert [int(value) for value in table.ids or []] == ids
+    np.testing.assert_array_equal(table.X[:, 1], [0.5, 1.0, 2.0, 3.0])
+
+
 class TestCsv:
     @pytest.mark.parametrize(
         ("text", "complaint"),

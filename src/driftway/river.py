@@ -43,7 +43,7 @@ class _Stream:
         if transport is not None and not isinstance(transport, self._kind):
             raise TypeError(f"transport must be a driftway.{self._kind.__name__}, got {type(transport).__name__}")
         self.transport = transport
-        self.batch_size = positive_integer("batch_size", batch_size)
+        self.batch_size = positive_integer("batch_size", batch_size, minimum=2)
         self.window_size = positive_integer("window_size", window_size)
         self._features: list[Any] = []
         self._labelled = np.empty((0, 0))  # NaN where a row lacks a feature

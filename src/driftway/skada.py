@@ -142,7 +142,9 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
         X, sample_domain = check_X_domain(X, sample_domain, allow_source=False)
         transport = copy(self.transport_)  # so that a bad domain in the middle leaves everything as it was
         after = adapt_domains(transport, X, domain_labels(sample_domain, len(X)))
-        self.transport_, self.transports_ = transport, self.transports_ | after
+        # The last one is the present, whether it was known before or not.
+        known = {label: earlier for label, earlier in self.transports_.items() if label not in after}
+        self.transport_, self.transports_ = transport, known | after
         return self
 
     def _see_to_new(self, X: Double, labels: Labels) -> None:

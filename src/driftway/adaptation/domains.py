@@ -156,6 +156,8 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         if unknown:
             raise ValueError(f"sample_domain has targets {unknown} that were not in fit, which had {self.domains_}")
         parts = {label: np.flatnonzero(labels == label) for label in np.unique(labels).tolist()}
+        if not parts:  # which says what is wrong with no rows at all
+            return getattr(self.transport_, method)(X)
         found = {
             label: getattr(self.transports_.get(label, self.source_), method)(_safe_indexing(X, rows))
             for label, rows in parts.items()

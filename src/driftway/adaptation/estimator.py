@@ -139,11 +139,15 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             warnings.warn(f"batch skipped, nothing was changed: {error}", AdaptationWarning, stacklevel=2)
             return self
         carried = self._carried
+        if len(settings.tracks) != len(carried.now):
+            raise ValueError("map and motion cannot change after fit: what is carried belongs to other ones")
         with single_blas():  # the solver has threads of its own, and all else is small
             step = advance(carried, batch, b, settings)
             received = received_by(step, b, self._classes)
             renewed = renewal_of(self).carry(step, batch, b, received) if step.believed else step.carried
             sample = labels_of(self).sample(step, batch, b, received)
+        if len(renewed.source) < len(carried.source) and not self._learns_from(renewed):
+            renewed = step.carried
         if not step.moves:
             sample = Sample(carried.source, carried.targets, carried.weights)
         try:
@@ -242,6 +246,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
         settings_of(self, clusters=False, classes=self._groups_matter)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X = points("X", X)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.sum() > 0:
             raise ValueError("sample_weight must have a positive sum, got only zeros")
@@ -255,6 +260,14 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         self.history_, self.n_seen_ = History(), 0
         self._sample = Sample(carried.source, targets, carried.weights)
         self.estimator_ = self._trained(self._sample)
+
+    def _learns_from(self, carried: Carried) -> bool:
+        """Whether the points that would be carried on are enough to learn from, as later steps have to."""
+        try:
+            self._trained(Sample(carried.source, carried.targets, carried.weights))
+        except ValueError:
+            return False
+        return True
 
     def _check_batch(self, X: Any, sample_weight: Any) -> tuple[Double, Double, npt.NDArray[np.bool_]]:
         """The scaled points that have weight, their weights, and which of the batch they are."""

@@ -46,6 +46,8 @@ def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Any] | No
 def parameters_in(path: str | os.PathLike[str], kind: str, given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of the saved estimator, which must be of this kind."""
     header, _ = _read(path, kind)
+    if unknown := sorted(set(given) - set(header["parameters"])):
+        raise TypeError(f"a {kind} has no parameters {unknown}; it has {sorted(header['parameters'])}")
     return {name: restore(name, value, given) for name, value in header["parameters"].items()}
 
 

@@ -203,6 +203,7 @@ class _Call:
             "niter": count,
             "n_iter": count,
             **duals,
+            "gap": [s.gap for s in solutions] if several else solutions[0].gap,
             "solution": solutions if several else solutions[0],
         }
 

@@ -22,7 +22,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
     What is missing (None, and NaN) is left empty in CSV.
     """
-    plain = {name: np.asarray(column).tolist() if len(column) else [] for name, column in columns.items()}
+    plain = {name: _plain(column) for name, column in columns.items()}
     with replacing(path) as part:
         kind = format_of(path)
         if kind == "parquet":
@@ -40,10 +40,21 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
                 writer.writerows([map(_shown, row) for row in zip(*plain.values(), strict=True)])
 
 
+def _plain(column: Sequence[Any]) -> list[Any]:
+    """Values of Python's own, of one kind: texts where there are any, fractions likewise, and whole numbers exactly."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in column]
+    kinds = {type(value) for value in values}
+    kind = str if str in kinds else float if float in kinds and int in kinds else None
+    return values if kind is None else [value if value is None else kind(value) for value in values]
+
+
 def _vector(column: list[Any]) -> npt.NDArray[Any]:
     """Numbers as they are; texts where there are any, "" for what is missing."""
     if any(isinstance(value, str) for value in column):
         return np.array(["" if value is None else str(value) for value in column])
+    if column and all(type(value) is int for value in column) and min(column) >= 0 and max(column) < 2**64:
+        # Left to itself, NumPy makes floats of integers on both sides of 2⁶³.
+        return np.array(column, np.uint64 if max(column) >= 2**63 else np.int64)
     return np.array([math.nan if value is None else value for value in column])
 
 
