@@ -21,7 +21,7 @@ LAYERS = [
     ["validation", "whole"],
     ["costs"],
     ["matrices"],
-    ["parallel", "elementary", "damping"],
+    ["parallel", "elementary", "wright", "damping"],
     ["compiled", "group_kernels", "moment_kernels"],
     ["compiled_form"],
     ["stored"],

@@ -308,3 +308,50 @@ def test_a_start_from_a_problem_with_more_rows_ends_at_the_optimum(engine: Threa
     warm = solve(last, DualAscent(), tol=1e-9, init=solve(first, DualAscent(), tol=1e-12, engine=engine), engine=engine)
     assert warm.converged
     assert warm.value == pytest.approx(solve(last, tol=1e-10).value, rel=1e-8)
+
+
+def test_many_moments_take_memory_linear_in_them() -> None:
+    """Their preconditioner is diagonal, and held as such."""
+    rng, n, m, r = np.random.default_rng(0), 400, 300, 120
+    X, Y = rng.normal(size=(n, r)), rng.normal(size=(m, r)) + 0.3
+    p = Problem(PointCloudCost(X, Y), epsilon=2.0, regularizer=TimeSmoothness(Y, X, 0.1))
+    space = moment_dual.Space.of(model := Model(p, Threads()))
+    place = moment_dual.at(model, space, 2.0, np.zeros(m), np.zeros((n, r)), np.zeros(n))
+    assert place.inverse.shape == (n, r)
+    every = moment_dual.at(model, space.with_pairs(every=True), 2.0, np.zeros(m), np.zeros((n, r)), np.zeros(n))
+    np.testing.assert_allclose(place.inverse, 1.0 / np.linalg.inv(every.inverse).diagonal(0, 1, 2), rtol=1e-6)
+    tracemalloc.start()
+    s = solve(p, DualAscent())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert s.converged
+    assert peak < 8 * n * r * r, peak  # one array of blocks
+
+
+@pytest.mark.parametrize("moments", [2, 3])
+@pytest.mark.parametrize("tiny", [1e-60, 1e-140, 1e-200])
+def test_a_row_of_nearly_no_mass_does_no_harm(tiny: float, moments: int, engine: Threads) -> None:
+    d, rng = data(30, 20, seed=4), np.random.default_rng(1)
+    Y, previous = rng.normal(size=(20, moments)), rng.normal(size=(30, moments))
+    a = np.full(30, 1 / 29)
+    a[3] = tiny
+    with_it = Problem(PointCloudCost(d.X, d.Y), a, epsilon=0.05, regularizer=TimeSmoothness(Y, previous, 2.0))
+    rest = np.delete(np.arange(30), 3)
+    without = Problem(PointCloudCost(d.X[rest], d.Y), epsilon=0.05, regularizer=TimeSmoothness(Y, previous[rest], 2.0))
+    first, second = (solve(p, DualAscent(), tol=1e-8, engine=engine) for p in (with_it, without))
+    assert first.converged
+    assert second.converged
+    assert first.value == pytest.approx(second.value, abs=1e-7 * abs(second.value))
+
+
+def test_the_regulariser_is_seen_at_any_total_mass(engine: Threads) -> None:
+    d, unit = data(8, 6, seed=2), 1e160
+    J = TimeSmoothness(d.Y, d.previous, 5.0)
+    small, large = (
+        solve(
+            Problem(PointCloudCost(d.X, d.Y), s * d.a, s * d.b, epsilon=0.1, regularizer=J), DualAscent(), engine=engine
+        )
+        for s in (1.0, unit)
+    )
+    assert large.converged
+    np.testing.assert_allclose(large.plan.dense() / unit, small.plan.dense(), atol=1e-3)

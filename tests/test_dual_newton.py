@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import numpy.typing as npt
 import oracle
 import pytest
 from problems import REGULARIZERS, Data, assert_agrees, data, weight
@@ -27,8 +28,8 @@ from driftway import (
 )
 from driftway.iteration import Start
 from driftway.model import Model
-from driftway.solvers.dual_newton import fits
-from driftway.solvers.semi_dual import Penalty, SemiDual
+from driftway.solvers.dual_newton import _blocks, _newton_direction, fits
+from driftway.solvers.semi_dual import Penalty, Place, SemiDual, kernels
 
 pytest.importorskip("numba")
 
@@ -194,6 +195,12 @@ def test_the_dual_is_below_the_optimum_everywhere(name: str, fine: bool) -> None
             np.testing.assert_allclose(place.plan(Model(p, Threads())).sum(axis=0), p.b, rtol=1e-12)
 
 
+def hessian(place: Place, direction: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], ...]:
+    """−∇²D · direction, and the slide of the roots."""
+    product, slide = place.columns_hessian(direction)
+    return place.dual.a * product + place.epsilon * place.dual.quadratic * direction, slide
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("ratio", [0.1, 1.0, 30.0])
 def test_gradient_and_hessian_are_those_of_the_dual(name: str, ratio: float) -> None:
@@ -203,13 +210,13 @@ def test_gradient_and_hessian_are_those_of_the_dual(name: str, ratio: float) -> 
     theta, direction = rng.normal(size=(2, *dual.linear.shape))
     theta[0] += dual.lowest / p.epsilon
     here, (ahead, behind) = dual.at(p.epsilon, theta), (dual.at(p.epsilon, theta + t * direction) for t in (h, -h))
-    product, slide = here.hessian(direction)
+    product, slide = hessian(here, direction)
     assert np.vdot(here.gradient, direction) == pytest.approx((ahead.value - behind.value) / (2 * h), rel=1e-6)
     scale = np.abs(product).max()
     np.testing.assert_allclose(product, (behind.gradient - ahead.gradient) / (2 * h), atol=1e-6 * scale)
     heavy = here.roots + here.g[:, None] > -40  # the others are not followed
     np.testing.assert_allclose(slide[heavy], ((ahead.roots - behind.roots) / (2 * h))[heavy], atol=1e-6)
-    rough = dual.at(p.epsilon, theta, fine=False).hessian(direction)[0]
+    rough = hessian(dual.at(p.epsilon, theta, fine=False), direction)[0]
     np.testing.assert_allclose(rough, product, atol=1e-5 * scale)
 
 
@@ -218,14 +225,47 @@ def test_the_diagonal_of_the_hessian_is_bounded_by_the_rows() -> None:
     dual = semi_dual(posed(data(9, 7, seed=5), 0.1, GroupLasso(np.arange(9) % 3, 0.3)))
     place = dual.at(0.1, np.random.default_rng(0).normal(size=dual.linear.shape))
     n = dual.a.size
-    matrix = np.column_stack([place.hessian(unit[None])[0][0] for unit in np.eye(n)])
+    matrix = np.column_stack([hessian(place, unit[None])[0][0] for unit in np.eye(n)])
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-14)
     assert np.linalg.eigvalsh(matrix).min() >= -1e-14
     assert np.linalg.eigvalsh(np.diag(place.sums[0]) - matrix).min() >= -1e-14
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+def test_the_newton_direction_solves_its_system(name: str, damping: float) -> None:
+    d = data(9, 7, seed=5)
+    p = posed(d, 0.2, REGULARIZERS[name][0](d, 1.0))
+    dual = semi_dual(p)
+    theta = np.random.default_rng(3).normal(size=dual.linear.shape)
+    theta[0] += dual.lowest / p.epsilon
+    place = dual.at(p.epsilon, theta)
+    direction, slide = _newton_direction(place, damping)
+    # Far from the optimum it is enough to reduce the residual by ten, in the norm of the preconditioner.
+    added, blocks = _blocks(place, damping)
+    residual = place.gradient - dual.a * place.columns_hessian(direction)[0] - added * direction
+    z = np.empty_like(residual)
+    first, last = (kernels().precondition(blocks, right, z) for right in (place.gradient, residual))
+    assert 0.0 <= last <= 0.1001**2 * first
+    np.testing.assert_allclose(slide, place.columns_hessian(direction)[1], atol=1e-10)
+
+
+@pytest.mark.parametrize("moments", [0, 1, 3])
+def test_the_preconditioner_inverts_its_blocks(moments: int) -> None:
+    rng, n = np.random.default_rng(moments), 5
+    head, (mean, tail) = rng.uniform(1, 2, n), (rng.normal(size=(moments, n)), rng.uniform(1, 2, (moments, n)))
+    right, out = rng.normal(size=(2, 1 + moments, n))
+    product = kernels().precondition((head, mean, tail), right, out)
+    assert product == pytest.approx(np.vdot(right, out), rel=1e-12)
+    for i in range(n):
+        column = np.concatenate([[1.0], mean[:, i]])
+        block = head[i] * np.outer(column, column) + np.diag(np.concatenate([[0.0], tail[:, i]]))
+        np.testing.assert_allclose(block @ out[:, i], right[:, i], rtol=1e-10, atol=1e-12)
+
+
 def test_wrights_function_is_accurate() -> None:
-    from driftway.group_kernels import OMEGA_RESIDUAL, fill_omega
+    from driftway.group_kernels import fill_omega
+    from driftway.wright import OMEGA_RESIDUAL
 
     x = np.concatenate([np.linspace(-690, -6, 20_001), np.linspace(-6, 10, 40_001), 10 ** np.linspace(1, 12, 10_001)])
     w = np.empty_like(x)
@@ -307,3 +347,28 @@ def test_which_problems_fit() -> None:
         solve(posed(d, 0.1, lasso), DualNewton(), engine=Threads(compiled=False))
     with pytest.raises(ValueError, match="round_length must be at least 1, got 0"):
         DualNewton(round_length=0)
+
+
+def test_a_solution_of_another_strength_and_solver_is_a_warm_start() -> None:
+    """Its plan is held as a log-plan, to which its inner potentials belong; those of the problem are others."""
+    d = data(40, 30, seed=1)
+    J = GroupLasso(np.arange(40) % 2, 0.02)
+    before = solve(posed(d, 0.2, J), ForwardBackward(), tol=1e-8)
+    p = posed(d, 0.1, J)
+    cold, warm = solve(p, DualNewton(), tol=1e-8), solve(p, DualNewton(), tol=1e-8, init=before)
+    assert warm.converged
+    assert warm.value == pytest.approx(cold.value, rel=1e-7)
+    assert evaluations(warm) <= evaluations(cold) + 1
+
+
+def test_a_bad_start_is_left_for_the_path_and_a_plan_is_refused() -> None:
+    d = data(30, 20, seed=1)
+    p = posed(d, 0.01, GroupLasso(np.arange(30) % 2, 0.5))
+    rng = np.random.default_rng(0)
+    cold = solve(p, DualNewton(), tol=1e-8)
+    warm = solve(p, DualNewton(), tol=1e-8, init=(5.0 * rng.normal(size=30), np.zeros(20)))
+    assert warm.converged
+    assert warm.value == pytest.approx(cold.value, rel=1e-7)
+    assert evaluations(warm) <= evaluations(cold) + 1
+    with pytest.raises(ValueError, match="DualNewton starts from potentials"):
+        solve(p, DualNewton(), init=np.full((30, 20), 1 / 600))

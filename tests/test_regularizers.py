@@ -179,3 +179,29 @@ def test_custom_is_differentiated_by_the_library_named(library: str) -> None:
     J = Custom(lambda g: (g**3).sum(), autodiff=library)
     assert J.value(gamma) == pytest.approx((gamma**3).sum(), rel=1e-12)
     np.testing.assert_allclose(J.gradient(gamma), 3 * gamma**2, rtol=1e-12)
+
+
+def test_rows_on_a_cluster_are_refused_where_all_are_needed() -> None:
+    class Remote:
+        size = 3
+
+        def __by_rows__(self, function: object, *arguments: object) -> None: ...
+
+    with pytest.raises(TypeError, match=r"WassersteinTime .* use PointCloudCost"):
+        WassersteinTime(np.zeros((4, 2)), np.ones((3, 2))).on(Remote(), np.full(4, 0.25))
+
+
+def test_norms_do_not_depend_on_how_a_plan_is_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from driftway.regularizers import group_lasso
+
+    rng = np.random.default_rng(0)
+    gamma, labels = rng.random((50, 7)), rng.integers(4, size=50)
+    gamma[:, 2] *= 1e-200  # squares underflow
+    gamma[labels == 1, 3] = 0.0
+    J = GroupLasso(labels, 1.5)
+    norms = np.array([np.linalg.norm(gamma[labels == k] * 1e100, axis=0) / 1e100 for k in range(4)])
+    expected = 1.5 * gamma / np.where(norms > 0, norms, 1.0)[labels]
+    for entries in (1, 40, 2**15):
+        monkeypatch.setattr(group_lasso, "BLOCK_ENTRIES", entries)
+        assert J.value(gamma) == pytest.approx(1.5 * norms.sum(), rel=1e-13)
+        np.testing.assert_allclose(J.gradient(gamma), expected, rtol=1e-12)

@@ -15,91 +15,16 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from driftway.compiled import FAST
-from driftway.elementary import EXACT, exp2
+from driftway.elementary import EXACT
+from driftway.wright import OMEGA_RESIDUAL, moved, omega
 
-LOG2E = 1.4426950408889634
-MAGIC, MAGIC_BITS = 1.5 * 2.0**52, 0x4338000000000000
 # What Σ w² may fall to before the root that was guessed is called far too large.
 UNDERFLOW = 1e-280
 # A root is found by evaluating ω until a step is this short, then by moving the values of ω along with it.
 SHORT, EVALUATIONS, MOVES = 4e-3, 60, 8
-# The residual x − w − log w that `omega` may leave.
-OMEGA_RESIDUAL = 2e-13
-
-
-@intrinsic
-def _as_float(typingctx: Any, i: Any) -> Any:
-    """The float64 of these bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
-
-
-@intrinsic
-def _as_bits(typingctx: Any, x: Any) -> Any:
-    """The bits of a float64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def _exponent_bits(typingctx: Any, i: Any) -> Any:
-    """The exponent of a positive number, by a logical shift, which vectorises where an arithmetic one does not."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.lshr(arguments[0], ir.Constant(ir.IntType(64), 52))
-
-    return types.int64(types.int64), generate
-
-
-@njit(fastmath=EXACT, error_model="numpy", inline="always")
-def moved(w: float, r: float) -> float:
-    """ω(x + r) from w = ω(x), by a step of Fritsch, Shafer & Crowley (1973): it leaves a residual below r⁴/72."""
-    p = 1.0 + w
-    q = p * (p + 0.6666666666666666 * r)
-    return w + w * (r * (q - 0.5 * r)) / (p * (q - r))
-
-
-@njit(fastmath=EXACT, error_model="numpy", inline="always")
-def omega(x: float) -> float:
-    """Wright's ω of a real number: a guess to 1e-3, then one exponential and one step; no branches."""
-    z = x if x > -6.0 else -6.0
-    z = z if z < 4.0 else 4.0
-    y = z * z
-    low = (0.5676374633312704 + z * 0.3614225280615171) + y * (
-        (0.07295417449334539 - z * 0.0008144031988794637)
-        + y
-        * (
-            (-0.0014646628853252142 + z * 9.065462254329597e-05)
-            + y * ((3.482505518849159e-05 - z * 1.984778630968346e-06) - y * 4.6252685621547055e-07)
-        )
-    )
-    # Above 4 the asymptotic series, with a logarithm to 1e-4.
-    X = x if x > 4.0 else 4.0
-    bits: Any = _as_bits(X)  # type: ignore[call-arg]
-    e = _as_float(_exponent_bits(bits) | MAGIC_BITS) - (MAGIC + 1023.0)
-    t = _as_float((bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000)
-    s = t * t
-    log = e * 0.6931471805599453 + (
-        (-1.7317264411435938 + t * 2.792836515601201)
-        + s * ((-1.4405921621322573 + t * 0.43393244200672443) - s * 0.0543709335555871)
-    )
-    i = 1.0 / X
-    series = 1.0 + i * (0.5 * (log - 2.0) + i * 0.8 * (1.0 + log * (-1.5 + log * 0.3333333333333333)))
-    high = X - log + (log * i) * series
-    guess = high if x > 4.0 else low
-    w = exp2((x - guess) * LOG2E)
-    return moved(w, guess - w)  # the residual, since log w = x − guess
 
 
 @njit(fastmath=EXACT, nogil=True, error_model="numpy", forceinline=True)
@@ -268,9 +193,10 @@ def evaluate(
         for k in range(K):
             s = slice(starts[k], starts[k + 1])
             N, rho = math.exp(roots[j, k] + g[j]), math.sqrt(S2[k]) / kappa
-            excess = math.expm1(min(kappa * (rho - 1.0), 700.0)) * N * rho
+            beyond = kappa * (rho - 1.0)
+            excess = rho * (math.expm1(beyond) * N if beyond < 700.0 else math.exp(beyond + roots[j, k] + g[j]))
             value -= excess + math.expm1(residual[k]) * (N * S[k] / kappa + excess)
-            slopes[j, k] = kappa / (N * Q[k]) if N > UNDERFLOW else 0.0
+            slopes[j, k] = kappa / (N * Q[k]) if N * Q[k] > UNDERFLOW else 0.0
             _derivatives(row[s], N / kappa, slopes[j, k], over_a[s], gamma[s], h[s], d[j, s], w[j, s])
         _add(1.0, h, diagonal[0])
         for k in range(rank):
@@ -325,10 +251,10 @@ def _pairings(d: Any, w: Any, p: Any) -> tuple[float, float]:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _apply(d: Any, w: Any, p: Any, x: float, y: float, out: Any) -> None:
-    """d p + v x − γ y."""
+def _add_applied(d: Any, w: Any, p: Any, x: float, y: float, out: Any) -> None:
+    """Adds d p + v x − γ y."""
     for i in range(p.size):
-        out[i] = d[i] * (p[i] - y + (x - y) * w[i])
+        out[i] += d[i] * (p[i] - y + (x - y) * w[i])
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
@@ -350,12 +276,13 @@ def hessian_times(
 
     d/a and w are those of `evaluate`. `slide` (m×K) is filled with the derivative of the roots along the direction.
     """
-    n, K = d.shape[1], starts.size - 1
+    n, K, rank = d.shape[1], starts.size - 1, basis.shape[1]
     p, weighted, column = np.empty(n), np.empty(n), np.empty(n)
     for j in range(low, high):
-        _combine(basis[j], direction, p)
-        for i in range(n):
-            weighted[i] = p[i] * a[i]
+        if rank > 1 or j == low:  # without moments all columns see the same
+            _combine(basis[j], direction, p)
+            for i in range(n):
+                weighted[i] = p[i] * a[i]
         mean = 0.0
         for k in range(K):
             s = slice(starts[k], starts[k + 1])
@@ -363,8 +290,66 @@ def hessian_times(
             slide[j, k] = slopes[j, k] * in_v
             mean += in_gamma
         mean /= b[j]
+        target = out[0] if rank == 1 else column
+        column[:] = 0.0
         for k in range(K):
             s = slice(starts[k], starts[k + 1])
-            _apply(d[j, s], w[j, s], p[s], slide[j, k], mean, column[s])
-        for k in range(basis.shape[1]):
-            _add(basis[j, k], column, out[k])
+            _add_applied(d[j, s], w[j, s], p[s], slide[j, k], mean, target[s])
+        if rank > 1:
+            for k in range(rank):
+                _add(basis[j, k], column, out[k])
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _precondition(blocks: Any, right: Any, out: Any) -> float:
+    """out = the inverse of the blocks ((h, hμᵀ), (hμ, hμμᵀ + diag t)) of the rows times `right`; ⟨right, out⟩."""
+    head, mean, tail = blocks
+    product = 0.0
+    first, top = right[0], out[0]
+    for i in range(first.size):
+        top[i] = first[i] / head[i]
+    for k in range(1, right.shape[0]):
+        given, target, m, t = right[k], out[k], mean[k - 1], tail[k - 1]
+        for i in range(first.size):
+            target[i] = (given[i] - m[i] * first[i]) / t[i]
+            top[i] -= m[i] * target[i]
+            product += given[i] * target[i]
+    for i in range(first.size):
+        product += first[i] * top[i]
+    return product
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def precondition(blocks: Any, right: Any, out: Any) -> float:
+    """The same, to be called from Python."""
+    return _precondition(blocks, right, out)
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def conjugate_step(
+    product: Any, a: Any, added: Any, blocks: Any, x: Any, residual: Any, p: Any, square: float
+) -> tuple[float, float]:
+    """A step of conjugate gradients along p, whose image is a·product + added·p: x, the residual and p follow.
+
+    `square` is ⟨residual, z⟩ for the preconditioned residual z. Returns the length of the step, which is 0 if rounding
+    left no positive curvature, and the next square; `product` is lost.
+    """
+    curvature = 0.0
+    for k in range(p.shape[0]):
+        image, more, along = product[k], added[k], p[k]
+        for i in range(along.size):
+            image[i] = a[i] * image[i] + more[i] * along[i]
+            curvature += image[i] * along[i]
+    if not curvature > 0:
+        return 0.0, square
+    t = square / curvature
+    for k in range(p.shape[0]):
+        _add(t, p[k], x[k])
+        _add(-t, product[k], residual[k])
+    following = _precondition(blocks, residual, product)
+    ratio = following / square
+    for k in range(p.shape[0]):
+        z, along = product[k], p[k]
+        for i in range(along.size):
+            along[i] = z[i] + ratio * along[i]
+    return t, following

@@ -21,12 +21,16 @@ WEAK = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a solve begins: potentials in units of cost, and a log-plan or a plan if one was given."""
+    """Where a solve begins: potentials in units of cost, and a log-plan or a plan if one was given.
+
+    The potentials belong to the log-plan if there is one; `dual` are those of the problem then, if they are known.
+    """
 
     f: Double
     g: Double
     log: Matrix | None = None
     plan: Plan | None = None
+    dual: tuple[Double, Double] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,8 +123,32 @@ def _backward(L: Any, x: Any) -> None:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _fill_gram(X: Any, out: Any) -> None:
+    """The lower half of XXᵀ, two rows by four at a time: BLAS has no call for it here but the one for the whole."""
+    m, n = X.shape
+    for j in range(0, m, 2):
+        other = min(j + 1, m - 1)
+        x0, x1 = X[j], X[other]
+        for k in range(0, other + 1, 4):
+            k1, k2, k3 = min(k + 1, m - 1), min(k + 2, m - 1), min(k + 3, m - 1)
+            y0, y1, y2, y3 = X[k], X[k1], X[k2], X[k3]
+            s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = 0.0
+            for i in range(n):
+                s00 += x0[i] * y0[i]
+                s01 += x0[i] * y1[i]
+                s02 += x0[i] * y2[i]
+                s03 += x0[i] * y3[i]
+                s10 += x1[i] * y0[i]
+                s11 += x1[i] * y1[i]
+                s12 += x1[i] * y2[i]
+                s13 += x1[i] * y3[i]
+            out[j, k], out[j, k1], out[j, k2], out[j, k3] = s00, s01, s02, s03
+            out[other, k], out[other, k1], out[other, k2], out[other, k3] = s10, s11, s12, s13
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _solve(S: Any, x: Any) -> bool:
-    """x = S⁻¹x by Cholesky, in place; whether S is positive definite."""
+    """x = S⁻¹x by Cholesky, in place, for the lower half of S; whether S is positive definite."""
     m = x.size
     for j in range(m):
         for k in range(j + 1):
@@ -191,16 +215,15 @@ def _direction(
                 right += moment[i] * known[i]
                 moment[i] /= scale
         dg[j] = b[j] - columns[j] + right / epsilon
-    flat = stacked.reshape((m, (1 + r) * n))
-    gram = np.dot(flat, flat.T)
+    gram = np.empty((m, m))
+    _fill_gram(stacked.reshape((m, (1 + r) * n)), gram)
     mass = np.sqrt(np.maximum(columns, STARVED * b))
     dg /= mass
-    more, step = 1e-12, dg.copy()
+    more, step, system = 1e-12, dg.copy(), np.empty((m, m))
     while True:
-        system = -gram / mass.reshape((m, 1)) / mass
         for j in range(m):
-            for k in range(m):
-                system[j, k] += mass[j] * mass[k]  # the free constant in g
+            for k in range(j + 1):
+                system[j, k] = mass[j] * mass[k] - gram[j, k] / mass[j] / mass[k]  # plus the free constant in g
             system[j, j] += 1.0 + damping + more
         step[:] = dg
         if _solve(system, step):

@@ -23,11 +23,14 @@ class Workers:
     def __init__(self, workers: int, block_entries: int) -> None:
         self.workers, self.block_entries = workers, block_entries
 
-    def each(self, visit: Callable[[slice], T], n: int, m: int, *, blas: bool = True) -> list[T]:
-        """`visit` applied to consecutive parts of the rows, one per worker, with BLAS, if used, kept to one thread."""
+    def each(self, visit: Callable[[slice], T], n: int, m: int, *, blas: bool = True, price: float = 1.0) -> list[T]:
+        """`visit` applied to consecutive parts of the rows, one per worker, with BLAS, if used, kept to one thread.
+
+        An entry costs it `price` times what one costs in a sweep: waking a thread takes as long as a whole block.
+        """
         cuts = [n * k // self.workers for k in range(self.workers + 1)]
         parts = [slice(low, high) for low, high in pairwise(cuts) if high > low]
-        if n * m <= self.block_entries:
+        if price * n * m <= self.block_entries:
             parts = [slice(0, n)]
         with single_blas() if blas else nullcontext():
             # The first part is done here: waking a thread for it takes as long as a small part.

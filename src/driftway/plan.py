@@ -98,7 +98,8 @@ class Plan:
 
     def dense(self) -> Array:
         """The plan as an n×m array."""
-        return self.array().astype(self.dtype)
+        gamma = self.array()
+        return gamma.astype(self.dtype, copy=not gamma.flags.writeable)
 
     def barycentric_map(self, Y: npt.ArrayLike) -> Array:
         """Each row's mean of the points Y (m×d) under the plan: T(xᵢ) = Σⱼ γᵢⱼ yⱼ / Σⱼ γᵢⱼ.

@@ -60,8 +60,8 @@ class Problem:
             raise ValueError(f"a and b must have the same total mass, got {self.mass:g} and {self.b.sum():g}")
         # Rounding may still separate the totals by a few units in the last place, which no plan can serve.
         self.b = self.b * (self.mass / self.b.sum())
-        # Masses so small that their inverse overflows are zero for every purpose.
-        self.a, self.b = (np.where(mass > 1e-290 * self.mass, mass, 0.0) for mass in (self.a, self.b))
+        # Masses so small that their square underflows are zero for every purpose.
+        self.a, self.b = (np.where(mass > 1e-150 * self.mass, mass, 0.0) for mass in (self.a, self.b))
         self.epsilon = real_number("epsilon", epsilon, minimum=0.0)
         if regularizer is not None and not isinstance(regularizer, Regularizer):
             raise TypeError(

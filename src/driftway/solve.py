@@ -54,7 +54,8 @@ def solve(
     init : optional
         Where to start. A pair (f, g) of potentials in units of cost; a `Solution` of this or a similar problem
         of the same shape, of which potentials, dual variables and plan are used as far as they fit; or a
-        `Plan` or positive array γ₀ as in the paper's Algorithm 1, which is then held dense.
+        `Plan` or positive array γ₀ as in the paper's Algorithm 1, which is then held dense; the solvers of duals
+        (`Sinkhorn`, `DualAscent`, `DualNewton`) do not take one.
     callback : callable, optional
         Called as callback(iteration, plan) with each line of the trace; a true return value stops the solve.
     progress : bool
@@ -169,7 +170,7 @@ def _start(model: Model, init: Init | None) -> Start:
             raise ValueError(f"init must be of the problem's shape {(n, m)}, got a solution of shape {init.plan.shape}")
         if isinstance(init.plan.log, Dense) and isinstance(model.cost, Dense) and model.epsilon > 0:
             f, g = _potentials(model, (model.epsilon * init.plan.f, model.epsilon * init.plan.g))
-            return Start(f, g, init.plan.log, init.plan)
+            return Start(f, g, init.plan.log, init.plan, _potentials(model, init.potentials))
         return Start(*_potentials(model, init.potentials), _log_over(model, init.plan), init.plan)
     if isinstance(init, tuple):
         if len(init) != 2:

@@ -13,6 +13,9 @@ from driftway.parallel import Workers
 
 Double = npt.NDArray[np.float64]
 
+# What an entry costs in a product, in those of a sweep.
+PRICE = 0.25
+
 
 @dataclass(frozen=True, eq=False)
 class StoredKernel:
@@ -47,7 +50,7 @@ class StoredKernel:
                 columns += u[block] @ K
             return columns
 
-        return u, np.add.reduce(self.workers.each(visit, n, m, blas=not self.compiled))
+        return u, np.add.reduce(self.workers.each(visit, n, m, blas=not self.compiled, price=PRICE))
 
     def normal(self, u: Double, v: Double) -> tuple[Double, Double]:
         """B = diag(u) K diag(v) and the smaller of BᵀB and BBᵀ."""

@@ -3,7 +3,7 @@
 from driftway.regularizers.custom import Custom
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.laplacian import Laplacian
-from driftway.regularizers.regularizer import MomentRegularizer, Regularizer
+from driftway.regularizers.regularizer import MomentRegularizer, Regularizer, RowQuadratic
 from driftway.regularizers.time_smoothness import TimeSmoothness
 from driftway.regularizers.wasserstein_time import WassersteinTime
 
@@ -13,6 +13,7 @@ __all__ = [
     "Laplacian",
     "MomentRegularizer",
     "Regularizer",
+    "RowQuadratic",
     "TimeSmoothness",
     "WassersteinTime",
 ]

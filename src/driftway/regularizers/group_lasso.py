@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Self
 
@@ -13,6 +14,8 @@ from driftway.validation import real_number
 
 Double = npt.NDArray[np.float64]
 
+# Entries that are looked at together.
+BLOCK_ENTRIES = 2**15
 # Sums of squares in this range have lost nothing that matters to under- or overflow.
 SAFE = (1e-280, 1e280)
 
@@ -70,34 +73,50 @@ class GroupLasso(Regularizer):
         return self
 
     def value(self, gamma: Double) -> float:
-        return self.weight * sum(float(_norms(gamma[rows]).sum()) for rows in self.groups)
+        return self.weight * float(self._norms(gamma).sum())
 
     def gradient(self, gamma: Double) -> Double:
-        gradient = np.empty_like(gamma)
-        for rows in self.groups:
-            group = gamma[rows]
-            norms = _norms(group)
-            # Where a whole group vanished, zero is a subgradient.
-            group /= np.where(norms > 0, norms, 1.0)
-            group *= self.weight
-            gradient[rows] = group
+        norms, gradient = self._norms(gamma), np.empty_like(gamma)
+        # Where a whole group vanished, zero is a subgradient.
+        norms[norms == 0] = 1.0
+        for block in _blocks(gamma):
+            np.divide(gamma[block], norms[self._classes[block]], out=gradient[block])
+            gradient[block] *= self.weight
         return gradient
 
     def conjugate(self, dual: Double) -> float:
         """0 where every group of `dual` has norm at most `weight`, else infinite."""
-        largest = max(float(_norms(dual[rows]).max()) for rows in self.groups)
-        return 0.0 if largest <= self.weight else np.inf
+        return 0.0 if float(self._norms(dual).max()) <= self.weight else np.inf
+
+    @cached_property
+    def _classes(self) -> npt.NDArray[np.intp]:
+        """The number of its class for every row."""
+        classes = np.empty(self.labels.size, np.intp)
+        for number, rows in enumerate(self.groups):
+            classes[rows] = number
+        return classes
+
+    def _norms(self, gamma: Double) -> Double:
+        """‖γ(I_ℓ, j)‖ for every class and column; those whose squares under- or overflow by their largest entry."""
+        squares = np.zeros((len(self.groups), gamma.shape[1]))
+        with np.errstate(over="ignore", under="ignore"):
+            for block in _blocks(gamma):
+                values, classes = gamma[block], self._classes[block]
+                for number in np.unique(classes):
+                    part = values[classes == number]
+                    squares[number] += np.einsum("ij,ij->j", part, part)
+        norms: Double = np.sqrt(squares)
+        extreme = ~((squares > SAFE[0]) & (squares < SAFE[1]))
+        for number in np.flatnonzero(extreme.any(axis=1)):
+            columns = gamma[np.ix_(self.groups[number], extreme[number])]
+            top = np.abs(columns).max(axis=0)
+            columns /= np.where(top > 0, top, 1.0)
+            norms[number, extreme[number]] = top * np.sqrt(np.einsum("ij,ij->j", columns, columns))
+        return norms
 
 
-def _norms(group: Double) -> Double:
-    """Column norms; those whose squares under- or overflow are scaled by their largest entry."""
-    with np.errstate(over="ignore", under="ignore"):
-        squares = np.einsum("ij,ij->j", group, group)
-    norms: Double = np.sqrt(squares)
-    extreme = ~((squares > SAFE[0]) & (squares < SAFE[1]))
-    if extreme.any():
-        columns = group[:, extreme]
-        top = np.abs(columns).max(axis=0)
-        columns /= np.where(top > 0, top, 1.0)
-        norms[extreme] = top * np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    return norms
+def _blocks(gamma: Double) -> Iterator[slice]:
+    """Blocks of rows that stay in the cache."""
+    size = max(1, BLOCK_ENTRIES // max(1, gamma.shape[1]))
+    for low in range(0, len(gamma), size):
+        yield slice(low, low + size)

@@ -93,14 +93,16 @@ class TimeSmoothness(MomentRegularizer):
         """Σᵢ ⟨Qᵢ, aᵢzᵢ⟩ + aᵢ²‖Qᵢ‖² / 4wᵢ over the rows with mass; the others have no moments at all."""
         if np.any((self.a > 0) & (self._w == 0) & right.any(axis=1)):
             return np.inf
-        squares = self.a**2 * (right**2).sum(axis=1)
-        quadratic = np.divide(squares, 4.0 * self._w, out=np.zeros_like(squares), where=self._w > 0)
+        squares = self.a * (right**2).sum(axis=1)
+        quadratic = np.divide(squares, 4.0 * self._w * self._inverse, out=np.zeros_like(squares), where=self._w > 0)
         return float(np.vdot(right, self.a[:, None] * self._target) + quadratic.sum())
 
     @property
     def row_quadratic(self) -> RowQuadratic:
         """wᵢ ‖(γY)ᵢ/aᵢ − zᵢ‖² has centre aᵢzᵢ and curvature aᵢ²/2wᵢ."""
-        curvature = np.divide(self.a**2, 2.0 * self._w, out=np.full_like(self.a, np.inf), where=self._w > 0)
+        # Without aᵢ², which over- or underflows long before.
+        stiffness = 2.0 * self._w * self._inverse
+        curvature = np.divide(self.a, stiffness, out=np.full_like(self.a, np.inf), where=self._w > 0)
         return RowQuadratic(self.a[:, None] * self._target, np.tile(curvature[:, None], self._basis.shape[1]))
 
     def partials(self, plan: Plan) -> dict[str, Double]:

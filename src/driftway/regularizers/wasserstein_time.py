@@ -16,6 +16,7 @@ from driftway.matrices import Factored
 from driftway.plan import Plan
 from driftway.regularizers.regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_fit, check_masses, radius
+from driftway.rowwise import is_remote
 from driftway.threads import Threads
 from driftway.validation import flag, points, real_number, weights
 
@@ -90,6 +91,11 @@ class WassersteinTime(MomentRegularizer):
         return f"WassersteinTime(weight={self.weight:g}, blur={self.blur:g}, debias={self.debias})"
 
     def on(self, a: Double, b: Double) -> Self:
+        if is_remote(a):
+            raise TypeError(
+                "WassersteinTime solves a transport problem with all images and needs the source as an array, but its "
+                "rows are with the workers of a cluster; use PointCloudCost(X, Y), or TimeSmoothness"
+            )
         if self._own_masses:
             assert self.a is not None
             check_fit("a", self.a, "Y", self.Y, a, b)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +11,9 @@ import numpy.typing as npt
 from driftway.iteration import Start, State, require_entropy
 from driftway.matrices import LogOf
 from driftway.model import Model
+from driftway.plan import Plan
 from driftway.problem import Problem
-from driftway.solvers.semi_dual import Penalty, Place, SemiDual
+from driftway.solvers.semi_dual import Penalty, Place, SemiDual, kernels
 from driftway.threads import Threads
 from driftway.validation import positive_integer
 
@@ -27,6 +27,8 @@ SMALL, FINE_ACCURACY = 2**16, 1e-9
 DAMPING, LEAST_DAMPING, LONGEST = 1e-3, 1e-9, 50.0
 # Limits of the line search and of the conjugate gradients, and what of the dual's magnitude is rounding.
 TRIES, PRODUCTS, NOISE = 20, 200, 1e-13
+# A start whose rows are off by more than this is worse than none.
+FAR = 1.0
 # Sinkhorn updates that follow a step that failed.
 UPDATES = 5
 # Weights below this share of ε underflow when squared.
@@ -76,9 +78,12 @@ class DualNewton:
         assert penalty is not None
         dual = SemiDual.of(model, penalty)
         fine = not getattr(engine, "mixed", False) or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY
-        if start.f.any():
-            climb = _Climb(dual.at(model.epsilon, _given(dual, model, penalty, start), fine=fine), spent=1)
-        else:
+        if start.log is not None and start.plan is None:
+            raise ValueError("DualNewton starts from potentials: init must be a pair (f, g) or a Solution")
+        climb = None
+        if (f := (start.f if start.dual is None else start.dual[0])).any():
+            climb = _Climb(dual.at(model.epsilon, _given(dual, model, penalty, start.plan, f), fine=fine), spent=1)
+        if climb is None or not climb.here.error <= FAR:
             climb = _path(dual, model.epsilon, fine)
         return self._round(model, climb, accuracy)
 
@@ -113,13 +118,13 @@ def _penalty(problem: Problem) -> Penalty | None:
     return Penalty.of(problem.regularizer, problem.a, problem.shape[1])
 
 
-def _given(dual: SemiDual, model: Model, penalty: Penalty, start: Start) -> Double:
+def _given(dual: SemiDual, model: Model, penalty: Penalty, plan: Plan | None, f: Double) -> Double:
     """Θ from given potentials; P is the gradient of φ at the plan they came with, or zero."""
     P = np.zeros_like(dual.linear[1:])
-    if start.plan is not None and len(P):
-        right = start.plan.sweep(right=penalty.basis).right
+    if plan is not None and len(P):
+        right = plan.sweep(right=penalty.basis).right
         P = ((right - penalty.centre)[dual.rows] / penalty.curvature[dual.rows]).T
-    return np.ascontiguousarray(np.vstack([start.f[dual.rows] - dual.middle @ P, P]) / model.epsilon)
+    return np.ascontiguousarray(np.vstack([f[dual.rows] - dual.middle @ P, P]) / model.epsilon)
 
 
 def _path(dual: SemiDual, epsilon: float, fine: bool) -> _Climb:
@@ -177,8 +182,8 @@ class _Climb:
     def step(self) -> bool:
         """A Newton step with a line search; whether it got higher."""
         before = self.here
-        direction = _newton_direction(before, self.damping)
-        slope, (_, slide) = float(np.vdot(before.gradient, direction)), before.hessian(direction)
+        direction, slide = _newton_direction(before, self.damping)
+        slope = float(np.vdot(before.gradient, direction))
         lost = slope < NOISE * before.magnitude  # near the optimum the rise is lost in rounding, the gradient is not
         reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
         t = min(1.0, LONGEST / max(reach, 1e-300))
@@ -210,31 +215,24 @@ class _Climb:
         return False
 
 
-def _newton_direction(here: Place, damping: float) -> Double:
-    """−∇²D⁻¹ ∇D by conjugate gradients, damped and preconditioned by the blocks of the rows."""
-    damped, inverse = _blocks(here, damping)
+def _newton_direction(here: Place, damping: float) -> tuple[Double, Double]:
+    """−∇²D⁻¹ ∇D by conjugate gradients, damped and preconditioned by the blocks of the rows; where the roots slide."""
+    added, blocks = _blocks(here, damping)
     tolerance = min(0.1, max(math.sqrt(here.distance), 1e-3))
-    residual, x = here.gradient.copy(), np.zeros_like(here.gradient)
-    z = inverse(residual)
-    p, first = z, float(np.vdot(residual, z))
-    product = first
+    residual, x, slide = here.gradient.copy(), np.zeros_like(here.gradient), np.zeros_like(here.roots)
+    p = np.empty_like(residual)
+    first = square = kernels().precondition(blocks, residual, p)
     for _ in range(PRODUCTS):
-        image = here.hessian(p)[0] + damped * p
-        curvature = float(np.vdot(p, image))
-        if not curvature > 0:  # rounding: what there is ascends
+        product, sliding = here.columns_hessian(p)
+        t, square = kernels().conjugate_step(product, here.dual.a, added, blocks, x, residual, p, square)
+        slide += t * sliding
+        if t == 0.0 or square <= tolerance**2 * first:
             break
-        x += product / curvature * p
-        residual -= product / curvature * image
-        z = inverse(residual)
-        last, product = product, float(np.vdot(residual, z))
-        if product <= tolerance**2 * first:
-            break
-        p = z + product / last * p
-    return x if x.any() else z
+    return (x, slide) if x.any() else (p, here.columns_hessian(p)[1])
 
 
-def _blocks(here: Place, damping: float) -> tuple[Double, Callable[[Double], Double]]:
-    """What is added to the Hessian (q×n), and the inverse of the diagonal blocks (q×q per row) of the sum.
+def _blocks(here: Place, damping: float) -> tuple[Double, tuple[Double, Double, Double]]:
+    """What the conjugate gradients add to the Hessian (q×n), and the diagonal blocks (q×q per row) of the sum.
 
     A row that has far less than its mass a would take a step of a/r where log(a/r), Sinkhorn's, is right. Its
     curvature is raised to the logarithmic mean of a and r, for which both agree. Blocks are right but for the
@@ -244,15 +242,9 @@ def _blocks(here: Place, damping: float) -> tuple[Double, Callable[[Double], Dou
     r = np.maximum(here.sums[0], 1e-300)
     short = np.where(r < 0.5 * dual.a, (dual.a - r) / np.log(np.maximum(dual.a / r, 2.0)) - r, 0.0)
     quadratic, second = here.epsilon * dual.quadratic[1:], diagonal[q:]
-    added = np.vstack([damping * diagonal[0] + short, damping * (second + quadratic) + np.outer(dual.variances, short)])
+    damped = damping * (second + quadratic) + np.outer(dual.variances, short)
+    added = np.vstack([damping * diagonal[0] + short, quadratic + damped])
     head = np.maximum(diagonal[0] + added[0], 1e-300)
     mean = diagonal[1:q] / head
-    tail = np.maximum(second - diagonal[1:q] * mean, 1e-12 * second) + quadratic + added[1:]
-
-    def inverse(right: Double) -> Double:
-        out = np.empty_like(right)
-        out[1:] = (right[1:] - mean * right[0]) / tail
-        out[0] = right[0] / head - (mean * out[1:]).sum(axis=0)
-        return out
-
-    return added, inverse
+    tail = np.maximum(second - diagonal[1:q] * mean, 1e-12 * second) + added[1:]
+    return added, (head, mean, tail)

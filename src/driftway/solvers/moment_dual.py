@@ -134,7 +134,7 @@ class Place:
     def inverse(self) -> Double:
         """The inverses of Cov(R)/ε + q for every row: of minus the diagonal blocks of the Hessian in P (n×r×r).
 
-        Damping adds so much of the largest variance that a row can have.
+        With variances only they are diagonal (n×r). Damping adds so much of the largest variance that a row can have.
         """
         space = self.space
         damped = self.damping / self.epsilon * (0.5 * np.ptp(space.R, axis=0)) ** 2
@@ -184,6 +184,9 @@ def _inverse_blocks(
     first, second = _pairs(r, every=every)
     mean = np.divide(means[:, :r], a[:, None], out=np.zeros((n, r)), where=a[:, None] > 0)
     covariance = means[:, r:] - mean[:, first] * means[:, second]
+    if not every:
+        variance = np.where(seen, np.maximum(covariance, 0.0) / epsilon, 0.0)
+        return np.asarray(1.0 / (variance + curvature + np.multiply.outer(a, damped)))
     blocks = np.zeros((n, r, r))
     blocks[:, first, second] = np.where(seen[:, first] & seen[:, second], covariance / epsilon, 0.0)
     blocks[:, second, first] = blocks[:, first, second]
@@ -194,14 +197,18 @@ def _inverse_blocks(
     if r == 1:
         return 1.0 / blocks
     if r == 2:
+        # By way of the correlation: the products of entries that are proportional to a small mass underflow.
         (p, q), (_, s) = np.moveaxis(blocks, 0, 2)
-        determinant = np.maximum(p * s - q * q, 1e-14 * p * s)
-        return np.moveaxis(np.array([[s, -q], [-q, p]]) / determinant, 2, 0)
+        p, s = 1.0 / np.sqrt(p), 1.0 / np.sqrt(s)
+        c = p * q * s
+        share = 1.0 / np.maximum((1.0 - c) * (1.0 + c), 1e-14)
+        across = -share * c * p * s
+        return np.moveaxis(np.array([[share * p * p, across], [across, share * s * s]]), 2, 0)
     return np.asarray(np.linalg.inv(blocks), dtype=np.float64)
 
 
 def _solved(inverse: Double, seen: npt.NDArray[np.bool_], right: Double) -> Double:
-    return np.where(seen, np.einsum("ikl,il->ik", inverse, right), 0.0)
+    return np.where(seen, inverse * right if inverse.ndim == 2 else np.einsum("ikl,il->ik", inverse, right), 0.0)
 
 
 def _log(model: Model, epsilon: float, P: Double) -> Factored:
@@ -274,6 +281,8 @@ def newton_direction(model: Model, here: Place, damping: float = 0.0) -> Double:
             factor = cho_factor(system + (1.0 + damping + more) * np.eye(b.size), check_finite=False)
             break
         except LinAlgError:
+            if more > 1.0:  # out of range: with numbers in it the system would be positive definite
+                return here.precondition(here.gradient)
             more = max(10.0 * more, 1e-10)
     delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
     moved = plan.sweep(right=np.column_stack([delta, R * delta[:, None]])).right

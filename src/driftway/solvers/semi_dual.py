@@ -185,7 +185,8 @@ class SemiDual:
 
     def added(self, visit: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
         """What `visit` makes of parts of the columns, added up in their order: the same bits whoever was first."""
-        return [sum(part) for part in zip(*self.engine.each(visit, *self.cost.shape), strict=True)]
+        parts = self.engine.each(visit, *self.cost.shape, blas=False)
+        return [sum(rest, first) for first, *rest in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +243,8 @@ class Place:
         """The absolute values that D adds up, to which its rounding error is relative."""
         return 1.0 + float(np.abs(self.dual.linear * self.theta).sum() + np.abs(self.g) @ self.dual.b)
 
-    def hessian(self, direction: Double) -> tuple[Double, Double]:
-        """−∇²D · direction, and the derivative of the roots along it."""
+    def columns_hessian(self, direction: Double) -> tuple[Double, Double]:
+        """−∇²D · direction without its `quadratic` part and over a, and the derivative of the roots along it."""
         dual, slide = self.dual, np.empty_like(self.roots)
 
         def visit(part: slice) -> tuple[Double]:
@@ -253,7 +254,7 @@ class Place:
             return (out,)
 
         (product,) = dual.added(visit)
-        return dual.a * product + self.epsilon * dual.quadratic * direction, slide
+        return product, slide
 
     def plan(self, model: Model) -> Double:
         """γ (n×m), with exact columns and the rows off by `error`."""
@@ -266,7 +267,7 @@ class Place:
                 part.start, part.stop, *shared, kappa, _tolerance(kappa, self.fine), self.roots, transposed
             )
 
-        dual.engine.each(visit, *dual.cost.shape)
+        dual.engine.each(visit, *dual.cost.shape, blas=False)
         by_rows = np.zeros((dual.rows.size, model.b.size))
         by_rows[:, dual.columns] = transposed.T
         gamma = np.zeros(model.cost.shape)

@@ -97,7 +97,7 @@ def first_offset(model: Model, start: Start) -> float | None:
         return None
     if log is None:
         return None if J.minimum is None else -J.minimum
-    if isinstance(log, Factored) and isinstance(J, MomentRegularizer) and np.isclose(log.scale, -1.0 / model.epsilon):
+    if isinstance(log, Factored) and isinstance(J, MomentRegularizer) and log.scale == -1.0 / model.epsilon:
         offset = J.phi_conjugate(-model.epsilon * log.P, -model.epsilon * log.Q)
         return offset if offset is not None and np.isfinite(offset) else None
     return None
