@@ -32,7 +32,8 @@ def main(arguments: list[str] | None = None) -> None:
         part = importlib.import_module(f"benchmarks.parts.{name}")
         about = {"quick": scale.quick, "machine": machine.describe()}
         part.run(scale, Ledger(folder, name, resume=options.resume, again=options.again, **about))
-        print(terminal(part.read(storage.load(folder, name))), flush=True)
+        data = storage.load(folder, name)
+        print(terminal(part.read(data)) if data else f"{name}: no case was measured", flush=True)
     written = write_page(folder)
     print(f"\nresults and pictures: {_shown(folder)}\npage: {_shown(written)}" if written else "\nno results yet")
 
@@ -42,7 +43,7 @@ def write_page(folder: Path) -> Path | None:
     parts: dict[str, tuple[dict[str, Any], Reading]] = {}
     for name in PARTS:
         data = storage.load(folder, name)
-        if data is not None:
+        if data is not None and data["cases"]:
             data["pictures"] = plots.draw(name, data, folder)
             parts[name] = data, importlib.import_module(f"benchmarks.parts.{name}").read(data)
     if not parts:

@@ -57,7 +57,8 @@ class Entrant:
 
     Of every ladder the first rung that reaches the target counts; of several ladders (variants of the algorithm, the
     one for hard cases first) the fastest, and none after one that was over budget. `reference` marks the entrant that
-    ratios are relative to, `ours` those that are part of driftway; `share` is its part of the budget. One that is not
+    ratios are relative to, `ours` those that are part of driftway; `share` is its part of the budget, which is at
+    least `multiple` times what the reference took. One that is not
     installed says so in `unavailable`; one that needed more than `needs` seconds in an easier case, or failed there
     (then `needs` is infinite), says in `lesson` which one that was.
     """
@@ -67,6 +68,7 @@ class Entrant:
     ours: bool = False
     reference: bool = False
     share: float = 1.0
+    multiple: float = 0.0
     unavailable: str = ""
     needs: float = 0.0
     lesson: str = ""
@@ -138,7 +140,9 @@ def race(
         announce(f"calibrating {entrant.name}")
         beside = _beside(runners, judge, reached) if budget.multiple else math.nan
         seconds = budget.of_reference() if entrant.reference else budget.of_others(beside)
-        runners.append(_calibrate(entrant, judge, reached, entrant.share * seconds))
+        longest = max((s for runner in runners if runner.record.reference for s in _known(runner)), default=0.0)
+        seconds = max(entrant.share * seconds, entrant.multiple * longest)
+        runners.append(_calibrate(entrant, judge, reached, seconds))
         runners[-1].record.beside = beside
     for repetition in range(repetitions):
         for runner in runners:
@@ -191,9 +195,9 @@ def ratio(record: dict[str, Any], reference: dict[str, Any]) -> tuple[float, boo
     """How many times longer than the reference, and whether that is only a lower bound (who was over budget)."""
     if reference["status"] != "reached":
         return math.nan, False
-    if record["status"] == "over budget":
+    if record["status"] == "over budget":  # a bound, whatever of the reference's times is the right one
         beside = record.get("beside", math.nan)
-        return record["budget"] / (beside if math.isfinite(beside) else reference["median"]), True
+        return record["budget"] / max(reference["median"], beside if math.isfinite(beside) else 0.0), True
     if record["status"] != "reached":
         return math.nan, False
     return record["median"] / reference["median"], False
@@ -214,7 +218,7 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
         record.note = entrant.lesson
         return best
     if entrant.lesson and entrant.needs >= budget:
-        record.status, record.note, record.budget = "over budget", entrant.lesson, entrant.needs
+        record.status, record.note = "over budget", entrant.lesson
         return best
     fastest = math.inf
     limit = (1.5 if entrant.ours else 1.0) * budget  # ours stop by themselves, after the iteration they are in
@@ -237,10 +241,11 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
                 _keep(best, rung, answer, verdict, prepared, judge)
             if fine:
                 break
-            if attempt.seconds >= budget:
-                attempt.note = f"over budget of {budget:.3g} s"
-                if record.status != "reached":
+            if attempt.seconds >= budget or (answer.capped and math.isfinite(verdict.value)):
+                attempt.note = f"over budget of {min(budget, attempt.seconds):.3g} s"
+                if record.status != "reached":  # a cap may have cut it off before its time
                     record.status, record.note = "over budget", attempt.note
+                    record.budget = min(budget, attempt.seconds)
                 break
         if record.status == "over budget":  # ladders come in the order of promise
             break
@@ -249,6 +254,11 @@ def _calibrate(entrant: Entrant, judge: Judge, reached: Reached, budget: float) 
             f"no setting reached the target: gap {record.gap:.1e}, marginals off by {record.marginal_error:.1e}"
         )
     return best
+
+
+def _known(runner: _Running) -> list[float]:
+    """The seconds that a runner is known to take."""
+    return runner.record.seconds or [attempt.seconds for attempt in runner.record.attempts]
 
 
 def _beside(runners: Sequence[_Running], judge: Judge, reached: Reached) -> float:
@@ -270,10 +280,12 @@ def _attempt(
             warnings.simplefilter("ignore")
             with time_limit(max(180.0, 3.0 * budget)):
                 prepared = rung.prepare(budget) if rung.prepare is not None else 0.0
+            settle()
             began = time.perf_counter()
             with time_limit(limit):
                 answer = rung.run(budget)
             seconds = time.perf_counter() - began
+        verdict = judge.judge(answer)
     except OverBudget:
         seconds = time.perf_counter() - began
         return (
@@ -285,7 +297,6 @@ def _attempt(
     except Exception as error:  # whatever a competitor raises is its result
         note = f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else ''}"
         return Attempt(rung.settings, time.perf_counter() - began, math.nan, math.nan, note), None, None, prepared
-    verdict = judge.judge(answer)
     gap = judge.gap(verdict)
     note = "" if math.isfinite(verdict.value) else "the plan contains NaN, infinity or negative numbers"
     attempt = Attempt(rung.settings, seconds, gap, verdict.marginal_error, note, verdict.value)
@@ -321,12 +332,14 @@ def _repeat(runner: _Running, judge: Judge, reached: Reached) -> None:
             began = time.perf_counter()
             answer = runner.rung.run(record.budget)
             seconds = time.perf_counter() - began
+        verdict = None if record.seconds else judge.judge(answer)
     except OverBudget:
         record.status, record.note, runner.rung = "over budget", f"over budget of {record.budget:.3g} s", None
         return
-    if not record.seconds:
-        verdict = judge.judge(answer)
-        if not reached(answer, verdict, judge.gap(verdict)):
-            record.status, record.note, runner.rung = "failed", "reached the target only sometimes", None
-            return
+    except Exception as error:  # the same as in the calibration
+        record.status, record.note, runner.rung = "failed", f"{type(error).__name__}: {error}"[:160], None
+        return
+    if verdict is not None and not reached(answer, verdict, judge.gap(verdict)):
+        record.status, record.note, runner.rung = "failed", "reached the target only sometimes", None
+        return
     record.seconds.append(seconds)

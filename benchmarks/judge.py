@@ -30,7 +30,8 @@ class Answer:
 
     `plan` gives the n×m array when the judge asks, outside the timed section. `bound` is a certified lower bound on
     the optimum and `certified` the gap to it, for those who have one. `curve` has pairs (seconds, gap), `snapshots`
-    pairs (seconds, plan) of which the judge makes such pairs, and `notes` whatever else is worth keeping.
+    pairs (seconds, plan) of which the judge makes such pairs, and `notes` whatever else is worth keeping. `capped`
+    says that it ran into the number of iterations that it was given for its budget.
     """
 
     plan: Callable[[], Double]
@@ -38,6 +39,7 @@ class Answer:
     certified: float = math.nan
     curve: tuple[tuple[float, float], ...] = ()
     snapshots: tuple[tuple[float, Double], ...] = ()
+    capped: bool = False
     notes: dict[str, float | str] = field(default_factory=dict)
 
 

@@ -46,9 +46,10 @@ class Ledger:
         self.save()
 
     def save(self, **about: object) -> None:
-        """Writes everything, with more that belongs to all cases."""
+        """Writes everything, with more that belongs to all cases; before the first of them nothing is replaced."""
         self.data.update(about, seconds=self._before + time.perf_counter() - self._began)
-        storage.save(self.data, self.folder, self.name)
+        if self.data["cases"]:
+            storage.save(self.data, self.folder, self.name)
 
     def _stored(self, case: Entry) -> Entry | None:
         entries: list[Entry] = self.data["cases"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,17 +49,21 @@ def solver_entrant(
     return Entrant(name, [[Rung(f"{settings}, tol={tol:g}", run)]], ours=True, reference=reference, share=share)
 
 
-def sinkhorn_entrant(cost: Any, epsilon: float, *, tol: float) -> Entrant:
-    """`sinkhorn(cost, epsilon=epsilon, tol=tol)`."""
+def sinkhorn_entrant(cost: Any, epsilon: float, *, tol: float, with_plan: bool) -> Entrant:
+    """`sinkhorn(cost, epsilon=epsilon, tol=tol)`; `with_plan` also makes the plan as an array in the timed section."""
 
     def run(budget: float) -> Answer:
         deadline = Deadline(budget)
         try:
-            return answer_of(sinkhorn(cost, epsilon=epsilon, tol=tol, callback=deadline))
+            solution = sinkhorn(cost, epsilon=epsilon, tol=tol, callback=deadline)
+            plan = solution.plan.dense() if with_plan else None
         except OverBudget:
             return deadline.answer()
+        answer = answer_of(solution)
+        return answer if plan is None else replace(answer, plan=lambda: plan)
 
-    return Entrant("driftway", [[Rung(f"sinkhorn(cost, epsilon, tol={tol:g})", run)]], ours=True, reference=True)
+    settings = f"sinkhorn(cost, epsilon, tol={tol:g}){'.plan.dense()' if with_plan else ''}"
+    return Entrant("driftway", [[Rung(settings, run)]], ours=True, reference=True)
 
 
 def tight_bound(problem: Problem, *, tol: float, budget: float) -> float:

@@ -54,11 +54,13 @@ class Onlooker:
         return self.J.gradient(gamma)
 
 
-def gcg_entrant(problem: Problem, *, method: str = "sinkhorn", keep: bool = False, share: float = 1.0) -> Entrant:
+def gcg_entrant(
+    problem: Problem, *, method: str = "sinkhorn", keep: bool = False, share: float = 1.0, multiple: float = 0.0
+) -> Entrant:
     """`ot.optim.gcg` on a problem of ours, with our regulariser as its f and df.
 
     The ladder: as shipped apart from the number of iterations; with inner problems solved in earnest and its stopping
-    rule (a difference of objectives without the entropy) tightened; with that rule switched off.
+    rule (a difference of objectives without the entropy) tightened.
     """
     cost = np.asarray(problem.cost.rows(slice(None)), dtype=np.float64)
     options = {} if method == "sinkhorn" else {"method": method}
@@ -74,6 +76,8 @@ def gcg_entrant(problem: Problem, *, method: str = "sinkhorn", keep: bool = Fals
                     numItermax=MANY, **arguments, **options,
                 )  # fmt: skip
             except (_TimeIsOverError, OverBudget):
+                if look.last is None:
+                    raise OverBudget("over budget before the first iteration") from None
                 plan = look.last
             seconds = time.perf_counter() - look.began
             snapshots = [*look.snapshots, (seconds, plan)] if keep else []
@@ -92,7 +96,7 @@ def gcg_entrant(problem: Problem, *, method: str = "sinkhorn", keep: bool = Fals
         ),
     ]
     name = "POT gcg" if method == "sinkhorn" else "POT gcg (log)"
-    return Entrant(name, [ladder], share=share, unavailable=MISSING)
+    return Entrant(name, [ladder], share=share, multiple=multiple, unavailable=MISSING)
 
 
 def group_lasso_entrant(problem: Problem) -> Entrant:
@@ -113,7 +117,7 @@ def group_lasso_entrant(problem: Problem) -> Entrant:
         threshold = "" if inner == 200 else ", stopInnerThr=1e-14"
         return Rung(f"ot.da.sinkhorn_l1l2_gl(numItermax={outer}, numInnerItermax={inner}{threshold})", run)
 
-    ladder = [rung(10, 200), rung(100, 200), rung(100, 5000), rung(2000, 5000)]
+    ladder = [*(rung(outer, 200) for outer in (1, 2, 3, 5, 10, 100)), rung(100, 5000), rung(2000, 5000)]
     return Entrant("POT sinkhorn_l1l2_gl", [ladder], unavailable=MISSING)
 
 

@@ -118,10 +118,11 @@ def speedup(case: Case, name: str) -> tuple[float, bool]:
 
 
 def equal_objective(case: Case, name: str) -> float:
-    """Seconds of an entrant over ours to the same gap, for the attempt of its calibration that favours it most.
+    """Seconds of an entrant over ours to the same gap: the smallest that it reached in any attempt of its calibration.
 
-    Our seconds are read off the trace, at the first certified gap that is no larger, and stretched to the median of
-    the timed repetitions. A gap below the target that both were asked for counts as the target.
+    Its fastest attempt to that gap counts, give or take a tenth, or the time at which its curve was there. Our seconds
+    are read off the trace, at the first certified gap that is no larger, and stretched to the median of the timed
+    repetitions. A gap below the target that both were asked for counts as the target.
     """
     record, reference = record_of(case, name), reference_of(case["records"])
     curve = reference["curve"]
@@ -131,14 +132,14 @@ def equal_objective(case: Case, name: str) -> float:
     smallest = curve[-1][1] if solved else 0.0
     stretch = reference["median"] / curve[-1][0] if solved and curve[-1][0] > 0 else 1.0
     tries = [(attempt["seconds"], attempt["gap"]) for attempt in record["attempts"]] + [
-        (record["median"], record["gap"])
+        (record["median"], record["gap"]),
+        *record["curve"],
     ]
-    ratios = []
-    for duration, gap in tries:
-        ours = next((moment for moment, own in curve if own <= max(gap, smallest)), None)
-        if ours and math.isfinite(gap) and math.isfinite(duration):
-            ratios.append(duration / (stretch * ours))
-    return min(ratios, default=math.nan)
+    tries = [(duration, gap) for duration, gap in tries if gap is not None and math.isfinite(gap + duration)]
+    best = max(min((gap for _, gap in tries), default=math.nan), smallest)
+    theirs = min((duration for duration, gap in tries if gap <= 1.1 * best), default=math.nan)
+    ours = next((moment for moment, own in curve if own <= best), math.nan)
+    return theirs / (stretch * ours)
 
 
 def least(values: Sequence[tuple[float, bool]]) -> tuple[float, bool]:

@@ -9,7 +9,7 @@ from benchmarks.reading import Reading, Table
 from benchmarks.shortfalls import WHY
 
 WIDEST = 46  # characters of a cell on the terminal; the page has them all
-MARKS = {True: "reached", False: "**not reached**", None: "not measured"}
+MARKS = {True: "reached", False: "**not reached**", None: "undecided"}
 
 
 def terminal(reading: Reading) -> str:
@@ -54,7 +54,7 @@ def page(parts: Mapping[str, tuple[dict[str, Any], Reading]]) -> str:
             )
         ),
     ]
-    short = [name for name, (_, reading) in parts.items() if not all(target.reached for target in reading.targets)]
+    short = [name for name, (_, reading) in parts.items() if any(t.reached is False for t in reading.targets)]
     if short:
         lines += ["", "Where a target is not reached, why:", ""]
         lines += [f"- {parts[name][1].title}: {WHY[name]}" for name in short if name in WHY]
@@ -71,7 +71,8 @@ def page(parts: Mapping[str, tuple[dict[str, Any], Reading]]) -> str:
             lines += [f"- {entrant}: {_listed(settings)}" for entrant, settings in reading.settings.items() if settings]
         lines += [
             "",
-            f"Measured{_quickly(data)} in {data.get('seconds', 0.0) / 60:.1f} minutes on {_machine(data)}.",
+            f"Measured{_quickly(data)}{_partly(data)} in {data.get('seconds', 0.0) / 60:.1f} minutes on "
+            f"{_machine(data)}.",
             "",
         ]
         lines += [f"Data: [results/{name}.json](results/{name}.json)."]
@@ -80,6 +81,11 @@ def page(parts: Mapping[str, tuple[dict[str, Any], Reading]]) -> str:
 
 def _quickly(data: dict[str, Any]) -> str:
     return " with `--quick`, so these are not the real numbers," if data.get("quick") else ""
+
+
+def _partly(data: dict[str, Any]) -> str:
+    done, expected = len(data["cases"]), data.get("expected", 0)
+    return f" ({done} of {expected} cases only)" if done < expected else ""
 
 
 def _machine(data: dict[str, Any]) -> str:

@@ -33,6 +33,8 @@ from driftway import ConditionalGradient, ForwardBackward, FrankWolfe
 
 TOL = 1e-6
 MULTIPLE, SHARE = 10.5, 0.6  # of our time, for the others; of that, for those who are far from the target
+LOG_MULTIPLE = 20.5  # of our time, for POT's gcg in log mode at the small λ
+HARD = 0.01
 CGS, PAPER, LOG = "CGS", "Algorithm 1, α = 10", "POT gcg (log)"
 GCG = ("POT gcg", LOG)
 
@@ -41,8 +43,8 @@ def run(scale: Scale, ledger: Ledger) -> None:
     """Races all solvers on the six problems."""
     n, m = scale.pick((5000, 1000), (200, 40))
     seconds, repetitions = scale.budget(100.0, 0.4), scale.pick(3, 2)
-    ledger.save(budget=seconds)
     problems = list(product((0.5, 0.01), ("coupling", "mean", "sum")))
+    ledger.save(budget=seconds, expected=len(problems))
     with cases(problems, "figure2") as (items, announce):
         for strength, normalization in items:
             case = {"λ": strength, "normalization": normalization, "n": n, "m": m}
@@ -53,7 +55,7 @@ def run(scale: Scale, ledger: Ledger) -> None:
             announce("a tight lower bound")
             judge = Judge(problem, tight_bound(problem, tol=0.1 * TOL, budget=seconds))
             records = race(
-                _entrants(problem), judge, certified(TOL),
+                _entrants(problem, LOG_MULTIPLE if strength == HARD else 0.0), judge, certified(TOL),
                 repetitions=repetitions, budget=_budget(seconds, normalization), announce=announce,
             )  # fmt: skip
             ledger.add(case, {"case": case, "records": [record.as_dict() for record in records]})
@@ -64,7 +66,7 @@ def _budget(seconds: float, normalization: str) -> Budget:
     return Budget(seconds, 0.0 if normalization == "sum" else MULTIPLE)
 
 
-def _entrants(problem: Any) -> list[Entrant]:
+def _entrants(problem: Any, multiple: float) -> list[Entrant]:
     def ours(name: str, make: Any, settings: str, share: float = 1.0, reference: bool = False) -> Entrant:
         return solver_entrant(name, problem, make, tol=TOL, settings=settings, reference=reference, share=share)
 
@@ -85,7 +87,7 @@ def _entrants(problem: Any) -> list[Entrant]:
         ours(CGS, ConditionalGradient, "ConditionalGradient(), inner problems warm-started, line search"),
         ours("CG", FrankWolfe, "FrankWolfe(), POT's network simplex as oracle", SHARE),
         gcg_entrant(problem, keep=True, share=SHARE),
-        gcg_entrant(problem, method="sinkhorn_log", keep=True, share=SHARE),
+        gcg_entrant(problem, method="sinkhorn_log", keep=True, share=SHARE, multiple=multiple),
     ]
 
 
@@ -97,8 +99,9 @@ def read(data: dict[str, Any]) -> Reading:
         "The optimisation problem of the paper's Figure 2, to a certified relative gap and a marginal error of "
         f"1e-6. Ours had {data['budget']:g} s per run, the others {MULTIPLE:g} times what ours took and at least "
         f"{data['budget']:g} s, in `sum` the same {data['budget']:g} s; CG, POT and the constant step {SHARE:g} times "
-        "that. Gaps are "
-        "relative to the best lower bound that any certificate gave. Cells: median seconds, and how many times ours.",
+        f"that, which in `sum` is more than ours took, and POT's gcg in log mode at λ = {HARD:g} at least "
+        f"{LOG_MULTIPLE:g} times what ours took. Gaps are relative to the best lower bound that any certificate gave. "
+        "Cells: median seconds, and how many times ours.",
         [race_table("Seconds to a gap of 1e-6", races), _gaps(races)],
         _targets(races),
         [_claim(races)],
@@ -122,7 +125,7 @@ def _targets(races: list[Case]) -> list[Target]:
     sums = [case for case in races if case["case"]["normalization"] == "sum"]
     # Where neither reaches the target, the gap decides, which is a target of its own.
     beaten = [case for case in races if case not in sums or (record_of(case, CGS) or {})["status"] == "reached"]
-    hard = [case for case in races if case["case"]["λ"] == 0.01]
+    hard = [case for case in races if case["case"]["λ"] == HARD]
     return [
         at_least("faster than our CGS everywhere", 1.0, [speedup(case, CGS) for case in races], unsolved(beaten)),
         at_least(
@@ -140,13 +143,13 @@ def _targets(races: list[Case]) -> list[Target]:
 
 
 def _smallest(sums: list[Case]) -> Target:
-    """Whether ours has the smallest gap, or has reached the target, in every problem of the normalisation `sum`."""
+    """Whether ours has the smallest gap in every problem of the normalisation `sum`."""
     parts, fine = [], True
     for case in sums:
         others = [r for r in case["records"] if not r["reference"] and math.isfinite(r["gap"])]
         own = reference_of(case["records"])
         best = min(others, key=lambda record: record["gap"], default=None)
-        fine &= own["status"] == "reached" or (math.isfinite(own["gap"]) and (not best or own["gap"] <= best["gap"]))
+        fine &= math.isfinite(own["gap"]) and (not best or own["gap"] <= best["gap"])
         other = f", next {small(best['gap'])} ({best['name']})" if best else ""
         parts.append(f"λ = {case['case']['λ']:g}: {small(own['gap'])}{other}")
     return Target("sum: the smallest gap in the given time", fine if sums else None, "; ".join(parts))
@@ -164,11 +167,10 @@ def _over_gcg(hard: list[Case]) -> Target:
             if record["status"] != "reached":  # it does not get there: how long to where it gets
                 equal = equal_objective(case, name)
                 note = f"{note} to the target, {times(equal)} to its own gap of {small(record['gap'])}"
-                value, bound = (equal, False) if not value >= equal else (value, bound)
             if name == LOG:  # the other one stops by itself, or at NaN: it is shown beside
                 values.append((value, bound))
             parts.append(f"{case['case']['normalization']}, {name}: {note}")
-    target = at_least("at least 20 times faster than POT's gcg in log mode at λ = 0.01", 20.0, values)
+    target = at_least("at least 20 times faster than POT's gcg in log mode at λ = 0.01", 20.0, values, unsolved(hard))
     return Target(target.text, target.reached, "; ".join(parts) or target.measured)
 
 
@@ -182,7 +184,7 @@ def _claim(races: list[Case]) -> str:
         if paper is None or cgs is None:
             continue
         texts = [
-            seconds(record["median"]) if record["status"] == "reached" else f"{record['status']}"
+            f"{seconds(record['median'])} ({_effort(record)})" if record["status"] == "reached" else record["status"]
             for record in (paper, cgs)
         ]
         parts.append(f"at λ = {case['case']['λ']:g} {texts[0]} against {texts[1]}")
@@ -194,8 +196,17 @@ def _claim(races: list[Case]) -> str:
     holds = "holds" if known and all(known) else "does not hold" if known and not any(known) else "holds in part"
     if known and len(known) < len(verdicts):
         holds += ", where it could be decided,"
+    because = (
+        " The iterates of CGS are mixtures, held as n × m arrays, and each evaluation of its line search takes n·m "
+        "logarithms; those of Algorithm 1 stay exponentials of a factored matrix, and it has no line search."
+    )
     return (
         "The paper claims that Algorithm 1 with its constant step α = 10 converges faster than CGS. In the "
         "normalisation where that step converges (coupling), to a gap of 1e-6 Algorithm 1 takes "
-        f"{' and '.join(parts)} for CGS: the claim {holds if known else 'is undecided'} here."
+        f"{' and '.join(parts)} for CGS: the claim {holds if known else 'is undecided'} here.{because}"
     )
+
+
+def _effort(record: Case) -> str:
+    """Outer and inner iterations."""
+    return f"{record['extra'].get('iterations', 0):g} steps, {record['extra'].get('inner', 0):g} Sinkhorn iterations"

@@ -23,6 +23,7 @@ from benchmarks.reading import (
     record_of,
     settings_of,
     times,
+    unsolved,
 )
 from benchmarks.scale import Scale
 from driftway import ConditionalGradient
@@ -36,8 +37,9 @@ def run(scale: Scale, ledger: Ledger) -> None:
     """Races on all sizes, settings and targets."""
     sizes = scale.pick(((500, 50), (1000, 200), (2000, 500), (5000, 1000)), ((100, 20),))
     seconds, repetitions = scale.budget(12.0, 1.0), scale.pick(3, 2)
-    ledger.save(budget=seconds)
-    with cases(list(product(SETTINGS, sizes, (1e-3, 1e-6))), "group_lasso") as (items, announce):
+    order = list(product(SETTINGS, sizes, (1e-3, 1e-6)))
+    ledger.save(budget=seconds, expected=len(order))
+    with cases(order, "group_lasso") as (items, announce):
         for (strength, weight), (n, m), tol in items:
             case = {"ε": strength, "η": weight, "n": n, "m": m, "gap": tol}
             if ledger.find(case) is not None:
@@ -73,13 +75,13 @@ def read(data: dict[str, Any]) -> Reading:
         "Group lasso",
         "Two moons with two classes, the target turned by 30°; squared distances divided by their median. (ε, η) "
         "are those of POT's example plot_otda_classes, (0.1, 2), and the defaults of its SinkhornL1l2Transport, (1, "
-        f"0.1). POT's iterations are raised until it reaches the target or {MULTIPLE:g} times our time and "
-        f"{data['budget']:g} s are over. Equal objective: POT's seconds over ours to the gap that POT reached, "
-        "for the setting of POT that this favours most.",
+        f"0.1). POT's iterations are raised, from one to 2000, until it reaches the target or a run takes {MULTIPLE:g} "
+        f"times our time and {data['budget']:g} s. Equal objective: seconds of POT's fastest setting to the smallest "
+        "gap that any of its settings reached, or to the target, over our seconds to the same gap.",
         [
             race_table("Seconds to the gap", races),
             Table("Equal objective", ["case", "POT: seconds → gap, setting by setting", "POT / ours"], rows),
         ],
-        [at_least("at least 10 times faster than POT at equal objective", 10.0, equal)],
+        [at_least("at least 10 times faster than POT at equal objective", 10.0, equal, unsolved(tight))],
         settings=settings_of(races),
     )

@@ -23,8 +23,9 @@ GOAL = 5e-3
 def run(scale: Scale, ledger: Ledger) -> None:
     """Races on two weights and two strengths."""
     seconds, repetitions = scale.budget(5.0, 0.4), scale.pick(25, 3)
-    ledger.save(budget=seconds)
-    with cases(list(product((1.0, 50.0), (0.5, 0.01))), "small") as (items, announce):
+    order = list(product((1.0, 50.0), (0.5, 0.01)))
+    ledger.save(budget=seconds, expected=len(order))
+    with cases(order, "small") as (items, announce):
         for weight, strength in items:
             case = {"weight": weight, "ε / mean cost": strength, "n": 500, "m": 50}
             if ledger.find(case) is not None:

@@ -38,13 +38,13 @@ def run(scale: Scale, ledger: Ledger) -> None:
     """Everybody's first measurement, then everybody's second, and so on."""
     n, m = scale.pick((5000, 1000), (1000, 200))
     repetitions = scale.pick(15, 3)
+    ledger.save(limits=machine_limits(scale.pick(9, 3), scale.pick(2**25, 2**21)), n=n, m=m)
     with cases([np.dtype(np.float64), np.dtype(np.float32)], "sweep") as (items, announce):
         for dtype in items:
             if ledger.find({"dtype": str(dtype)}) is not None:
                 continue
             X, Y = (rotated_moons(k, degrees, k).astype(dtype) for k, degrees in ((n, 0.0), (m, 18.0)))
             ledger.add({"dtype": str(dtype)}, _contest(X, Y, repetitions, announce))
-    ledger.save(limits=machine_limits(scale.pick(9, 3), scale.pick(2**25, 2**21)), n=n, m=m)
 
 
 def _contest(X: Array, Y: Array, repetitions: int, announce: Callable[[str], None]) -> dict[str, Any]:
