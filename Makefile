@@ -58,7 +58,7 @@ lint: .venv/test
 .venv-all/bin/python:
 	$(PYTHON) -m venv .venv-all
 
-# torch comes first here, too: it is pinned to the build for the CPU.
+# torch comes first here, too: it is pinned to one version.
 .venv-all/ready: pyproject.toml | .venv-all/bin/python
 	$(ALL)/python -m pip install --quiet "torch==2.13.0"
 	$(ALL)/python -m pip install --quiet --editable ".[all,test]"

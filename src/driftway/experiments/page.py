@@ -128,7 +128,8 @@ def _speed(results: Results, figure2: Figure2, claims: list[Claim]) -> list[str]
         f"Processor time is that of all threads together, here on {figure2.cores} cores, and is little disturbed by "
         f"other work; wall time is, and {_quiet(figure2)}. The objective is that of the plan rounded onto the "
         "marginals, normalised as (F − F\\*)/(F(a⊗b) − F\\*) with the best certified lower bound for F\\*. A run is "
-        f"stopped after {figure2.seconds:g} s of processor time.{_repeated(figure2)}",
+        f"stopped after {figure2.seconds:g} s of processor time, sooner in the normalisations `mean` and `sum`."
+        f"{_repeated(figure2)}",
         _pictures(results, "figure2", "Figure 2: normalised objective over cumulative time"),
         *_claims(claims),
         f"### Seconds of processor time to a normalised objective of {LEVEL:g}\n\n"
