@@ -57,7 +57,7 @@ class TimeSmoothness(MomentRegularizer):
         self._centre = self.Y.mean(axis=0)
         self._basis, self._target = self.Y - self._centre, self.previous - self._centre
         self._inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)
-        power = {"mean": self.a, "sum": np.ones_like(self.a), "coupling": self.a**2}[self.normalization]
+        power = self.a ** {"mean": 1, "sum": 0, "coupling": 2}[self.normalization]
         self._w = self.weight * np.where(self.a > 0, power, 0.0)
 
     def __repr__(self) -> str:

@@ -128,7 +128,8 @@ class Place:
     @cached_property
     def mismatch(self) -> float:
         """φ(γR) + φ*(P) − ⟨P, γR⟩ ≥ 0, over the mass: what the gap owes to the moments."""
-        return 0.5 * float((self.residual**2 / self.space.curvature).sum()) / self.space.mass
+        # Without the square, which overflows long before.
+        return 0.5 * float((self.residual * (self.residual / self.space.curvature)).sum()) / self.space.mass
 
     @cached_property
     def inverse(self) -> Double:

@@ -53,7 +53,12 @@ class ParquetFile:
 def write_parquet(path: Any, columns: dict[str, Any]) -> None:
     """Writes columns of equal length."""
     pyarrow, parquet = _pyarrow()
-    parquet.write_table(pyarrow.table({name: pyarrow.array(list(column)) for name, column in columns.items()}), path)
+    large = {name for name, column in columns.items() if any(type(v) is int and v >= 2**63 for v in column)}
+    arrays = {
+        name: pyarrow.array(list(column), type=pyarrow.uint64() if name in large else None)
+        for name, column in columns.items()
+    }
+    parquet.write_table(pyarrow.table(arrays), path)
 
 
 def _plain(value: Any) -> Any:
