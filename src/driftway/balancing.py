@@ -31,8 +31,8 @@ REACH = (100.0, 20.0)
 LARGE = 2**15
 # Kernels are held in float32 for tolerances from here on: their rounding moves the marginals by less.
 SINGLE = 1e-7
-# Iterations before a kernel is worth its memory: a start whose columns are off by so little often needs no more.
-FIRST_SWEEPS, CLOSE = 3, 1e-2
+# Iterations before a kernel is worth its memory: a warm start often needs no more, and a cold one would outgrow it.
+FIRST_SWEEPS = 3
 # Iterations over which a rate of contraction is observed.
 WINDOW = 8
 # How often Sinkhorn on a stored kernel is asked whether it will be done soon, and the largest system for Newton.
@@ -166,8 +166,7 @@ def _balance(
         step = _omega(relaxation) * _log_quotient(b, sums.columns)
         g = g + step
         # The scaling form: once the kernel is nearly balanced, and if it will be used for a while.
-        soon = n_iter < FIRST_SWEEPS and error <= CLOSE
-        if soon or moved + np.abs(step).max() > REACH[single]:
+        if n_iter < FIRST_SWEEPS or moved + np.abs(step).max() > REACH[single]:
             continue
         if (kernel := engine.stored(log, f, g, single=single)) is None:
             continue
