@@ -102,7 +102,7 @@ def balance(
     tol: float,
     max_iter: int,
     engine: Engine,
-    relaxation: Relaxation | None = Relaxation(),  # noqa: B008 - immutable
+    relaxation: Relaxation | None = Relaxation(),
 ) -> Balanced:
     """Potentials that balance `log`, started at f and g.
 
