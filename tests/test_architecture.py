@@ -21,7 +21,7 @@ LAYERS = [
     ["validation", "whole"],
     ["costs"],
     ["matrices"],
-    ["parallel", "elementary", "wright", "damping"],
+    ["parallel", "elementary", "wright", "path"],
     ["compiled", "group_kernels", "moment_kernels"],
     ["compiled_form"],
     ["stored"],

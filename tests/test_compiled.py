@@ -16,6 +16,8 @@ from driftway.matrices import Dense, Factored, LogOf, Matrix
 
 numba = pytest.importorskip("numba")
 
+from driftway import compiled, compiled_form  # noqa: E402
+
 COMPILED, NUMPY = Threads(compiled=True), Threads(compiled=False)
 SHAPES = [(1, 1), (3, 7), (4, 5), (70, 1100), (501, 203)]
 
@@ -237,3 +239,33 @@ def test_the_process_that_compiles_has_the_same_bits_as_those_that_load(tmp_path
     compiling = run()
     assert any(tmp_path.rglob("*.nbc"))
     assert compiling == run()
+
+
+def scattered(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """The same arrays in random order and next to each other, with gaps of a few entries."""
+    pool, position, found = np.zeros(2**13), 0, {}
+    for name in rng.permutation(list(arrays)):
+        size = arrays[name].size
+        found[name] = pool[position : position + size].reshape(arrays[name].shape)
+        found[name][...] = arrays[name]
+        position += size + int(rng.integers(6))
+    return found
+
+
+@pytest.mark.parametrize(("features", "moments"), [(2, 0), (0, 2), (2, 2), (0, 4), (3, 1)])
+@pytest.mark.parametrize("m", [4, 12, 20, 40])
+def test_bits_do_not_depend_on_where_arrays_are(m: int, features: int, moments: int) -> None:
+    """A sweep of tiny arrays came out differently, in the last bits, if its buffer was near what it is made of."""
+    n, rng, seen = 7, np.random.default_rng(0), set()
+    shapes = {"x": (n, features), "y": (features, m), "A": (n, moments), "B": (moments, m), "g": (m,), "f": (n,)}
+    shapes |= {"V": (2, m), "U": (n, 2), "held": (5 * m + 2 * compiled_form.MARGIN,)}
+    given = {name: rng.random(shape) for name, shape in shapes.items()}
+    sums = {"shifts": (n,), "rows": (n,), "right": (n, 2), "columns": (m,), "left": (2, m)}
+    for _ in range(200):
+        o = scattered(given | {name: np.zeros(shape) for name, shape in sums.items()}, rng)
+        terms = np.empty((0, m)), 0, o["x"], o["y"], True, -1.0, o["A"], o["B"], o["g"]
+        out = [o[name] for name in sums]
+        buffer = compiled_form.inside(o["held"])
+        compiled.sweep_rows(0, n, terms, o["f"], np.empty(0), 1e100, o["V"], o["U"], *out, buffer)
+        seen.add(b"".join(array.tobytes() for array in out))
+    assert len(seen) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 import warnings
 
@@ -22,6 +23,7 @@ from driftway import (
     Sinkhorn,
     Threads,
     TimeSmoothness,
+    path,
     sinkhorn,
     solve,
 )
@@ -123,11 +125,71 @@ def test_the_gradient_is_that_of_the_value_and_newton_inverts_its_change() -> No
         assert high is not None
         assert low is not None
         assert (high.value - low.value) / 2e-5 == pytest.approx(np.dot(here.gradient, v), rel=1e-6)
-    step = moment_dual.newton_direction(model, here)
+    step, reach = moment_dual.newton_direction(model, here)
     high, low = evaluate(here.x + 1e-6 * step), evaluate(here.x - 1e-6 * step)
     assert high is not None
     assert low is not None
     np.testing.assert_allclose((low.gradient - high.gradient) / 2e-6, here.gradient, atol=1e-6)
+    gamma = here.plan(model).dense() / p.a[:, None]
+    added = (step[:5] - step[5:].reshape(7, 2) @ space.R.T) / 0.1
+    variances = (gamma * (added - (gamma * added).sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    assert reach == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
+
+
+@pytest.mark.parametrize("moments", [1, 2, 3, 5])
+def test_settled_rows_are_at_their_optimum_for_the_columns_as_they_are(moments: int) -> None:
+    rng = np.random.default_rng(moments)
+    X, Y = rng.normal(size=(40, moments)), rng.normal(size=(25, moments))
+    a = np.where(np.arange(40) == 3, 0.0, rng.random(40))
+    smooth = TimeSmoothness(Y, X + 0.3, 2.0)
+    model = Model(Problem(PointCloudCost(X, Y), a / a.sum(), epsilon=0.01, regularizer=smooth), Threads())
+    space = moment_dual.Space.of(model).with_pairs(every=True)
+    here = moment_dual.at(model, space, 1.0, 0.1 * rng.normal(size=25), np.zeros((40, moments)), np.zeros(40))
+    for epsilon in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
+        here = here.under(model, epsilon)
+        few, count = moment_dual.settled(model, here, 2)
+        assert count <= 3
+        assert (few.by_row >= here.by_row - 1e-12).all()
+        done, count = moment_dual.settled(model, here, 100)
+        assert count < 100
+        np.testing.assert_allclose(done.g, here.g, rtol=1e-12, atol=1e-15)
+        assert done.value >= few.value >= here.value
+        promised = (done.solved(done.residual) * done.residual).sum(axis=1)
+        assert (promised <= 1e-2 * epsilon * space.a).all()
+        elsewhere = moment_dual.at(model, space, epsilon, done.g, done.P + rng.normal(size=done.P.shape), done.f)
+        assert (elsewhere.by_row <= done.by_row + 1e-2 * epsilon * space.a).all()
+        here = done
+
+
+def test_strides_divide_the_way_and_follow_the_reach() -> None:
+    assert path.ahead(1.0, 1.0, 0.5) == (1.0, 0.0)
+    assert path.ahead(1.0, 0.8, 0.5) == (0.8, pytest.approx(-math.log(0.8)))
+    strength, passed = 1.0, []
+    while strength > 0.1:
+        strength, stride = path.ahead(strength, 0.1, 0.7)
+        passed.append(stride)
+    assert strength == 0.1
+    assert passed == pytest.approx([math.log(10.0) / 4] * 4)
+    assert path.longer(0.5, path.AIM) == pytest.approx(0.5)
+    assert path.longer(0.5, path.AIM / 2.25) == pytest.approx(0.75)
+    assert path.longer(0.5, 0.0) == 1.0
+    assert path.longer(0.5, 100.0) == 0.25
+    assert path.longer(0.5, math.nan) == path.shorter(0.1) == path.LEAST
+    assert path.shorter(0.6) == 0.3
+
+
+def test_blocks_whose_inverse_is_lost_in_rounding_are_no_matter() -> None:
+    """Heavy weights and many moments: the gap that rounding leaves is reported, where a Cholesky factor once failed."""
+    rng = np.random.default_rng(295)
+    X, Y = rng.normal(size=(2000, 5)), rng.normal(size=(100, 5)) * rng.uniform(0.5, 1.5, 5) + rng.normal(size=5) * 0.5
+    cost = PointCloudCost(X, Y)
+    smooth = TimeSmoothness(Y, X + 0.3 * rng.normal(size=X.shape), weight=1000.0, normalization="sum")
+    p = Problem(cost, epsilon=0.005 * float(np.mean(cost.rows(slice(None)))), regularizer=smooth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        s = solve(p, tol=1e-6, max_iter=3)
+    assert s.gap < 2e-6
+    assert s.lower_bound <= s.value
 
 
 def test_newton_steps_and_quasi_newton_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +289,7 @@ def test_the_automatic_choice_is_said() -> None:
         assert s.converged
         assert name in s.message
     weak = GroupLasso(np.arange(12) % 2, 0.01)
-    assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=weak)).message
+    assert "DualNewton" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3, regularizer=weak)).message
     assert "ForwardBackward" in solve(Problem(PointCloudCost(X, Y), epsilon=0.3), init=np.full((12, 8), 1 / 96)).message
     assert Sinkhorn().direct
 

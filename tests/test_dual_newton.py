@@ -29,7 +29,7 @@ from driftway import (
 from driftway.iteration import Start
 from driftway.model import Model
 from driftway.solvers.dual_newton import _blocks, _newton_direction, fits
-from driftway.solvers.semi_dual import Penalty, Place, SemiDual, kernels
+from driftway.solvers.semi_dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
 
 pytest.importorskip("numba")
 
@@ -183,14 +183,14 @@ def test_every_certified_gap_is_a_true_bound_on_the_way(name: str, epsilon: floa
     assert max(gaps) > 1e-3  # some were far from the optimum
 
 
-@pytest.mark.parametrize("fine", [False, True])
+@pytest.mark.parametrize("precision", [USUAL, FINE], ids=["usual", "fine"])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_dual_is_below_the_optimum_everywhere(name: str, fine: bool) -> None:
+def test_the_dual_is_below_the_optimum_everywhere(name: str, precision: Precision) -> None:
     p, truth = pair(data(6, 7, seed=3), name, 0.05, 1.0)
     dual, rng = semi_dual(p), np.random.default_rng(1)
     for size in (0.1, 1.0, 10.0, 1000.0):
         for _ in range(10):
-            place = dual.at(p.epsilon, size * rng.normal(size=dual.linear.shape), fine=fine)
+            place = dual.at(p.epsilon, size * rng.normal(size=dual.linear.shape), precision=precision)
             assert place.bound <= truth.value + 1e-13
             np.testing.assert_allclose(place.plan(Model(p, Threads())).sum(axis=0), p.b, rtol=1e-12)
 
@@ -216,8 +216,40 @@ def test_gradient_and_hessian_are_those_of_the_dual(name: str, ratio: float) -> 
     np.testing.assert_allclose(product, (behind.gradient - ahead.gradient) / (2 * h), atol=1e-6 * scale)
     heavy = here.roots + here.g[:, None] > -40  # the others are not followed
     np.testing.assert_allclose(slide[heavy], ((ahead.roots - behind.roots) / (2 * h))[heavy], atol=1e-6)
-    rough = hessian(dual.at(p.epsilon, theta, fine=False), direction)[0]
-    np.testing.assert_allclose(rough, product, atol=1e-5 * scale)
+    usual, rough = (dual.at(p.epsilon, theta, precision=precision) for precision in (USUAL, ROUGH))
+    np.testing.assert_allclose(hessian(usual, direction)[0], product, atol=1e-5 * scale)
+    np.testing.assert_allclose(hessian(rough, direction)[0], product, atol=1e-4 * scale)
+    assert usual.value == pytest.approx(here.value, abs=1e-9 * here.magnitude)
+    assert rough.value == pytest.approx(here.value, abs=ROUGH.noise * here.magnitude)
+    np.testing.assert_allclose(rough.gradient, here.gradient, atol=1e-5 * np.abs(here.gradient).max())
+
+
+@pytest.mark.parametrize("precision", [ROUGH, USUAL, FINE], ids=["rough", "usual", "fine"])
+def test_groups_of_hardly_any_mass_do_no_harm(precision: Precision) -> None:
+    """Their norms underflow in float32, and so the Hessian was not a number."""
+    rng, labels = np.random.default_rng(0), np.arange(60) % 6
+    cost = rng.random((60, 40)) + 400.0 * (labels[:, None] != np.arange(40) % 6)
+    dual = semi_dual(Problem(cost, epsilon=1.0, regularizer=GroupLasso(labels, 0.5)))
+    place = dual.at(1.0, rng.normal(size=dual.linear.shape), precision=precision)
+    assert (place.roots + place.g[:, None]).min() < -100  # exp of that is nothing in float32
+    product, slide = place.columns_hessian(rng.normal(size=dual.linear.shape))
+    for array in (place.gradient, place.diagonal, product, slide):
+        assert np.isfinite(array).all()
+    np.testing.assert_allclose(place.sums.sum(), 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 30])
+@pytest.mark.parametrize("strength", [1.0, 0.1, 0.01])
+def test_it_may_begin_roughly(classes: int, strength: float) -> None:
+    rng = np.random.default_rng(classes)
+    X, Y, labels = rng.normal(size=(300, 2)), rng.normal(size=(250, 2)) + 0.5, rng.integers(classes, size=300)
+    p = Problem(PointCloudCost(X, Y, "sqeuclidean"), epsilon=strength, regularizer=GroupLasso(labels, 2.0 * strength))
+    rough, exact = (solve(p, DualNewton(), engine=Threads(mixed=mixed)) for mixed in (True, False))
+    assert rough.converged
+    assert exact.converged
+    assert rough.value == pytest.approx(exact.value, rel=1e-6, abs=1e-6 * strength)
+    assert rough.lower_bound <= exact.value
+    assert evaluations(rough) <= evaluations(exact) + 4
 
 
 def test_the_diagonal_of_the_hessian_is_bounded_by_the_rows() -> None:

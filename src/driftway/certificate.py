@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.iteration import State
-from driftway.model import Model
+from driftway.model import Model, Tangent
 
 Double = npt.NDArray[np.float64]
 
@@ -43,8 +43,8 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
     bound, potentials = -np.inf, state.potentials
     if state.bound is not None:
         bound = max(state.bound - _noise(model, state, potentials, value), best_bound)
-    if relative_gap(model, value, bound) > tol and model.epsilon > 0 and (state.polish or state.bound is None):
-        linearized, polished = linearized_bound(model, state)
+    if relative_gap(model, value, bound) > tol and model.epsilon > 0 and state.tangent is not None:
+        linearized, polished = linearized_bound(model, state, state.tangent)
         linearized -= _noise(model, state, polished, value)
         if linearized > bound:
             bound, potentials = linearized, polished
@@ -52,22 +52,22 @@ def certify(model: Model, state: State, best_bound: float, tol: float) -> Certif
         distance = relative_gap(model, value, value - abs(value - bound))
         return Certificate(value, -np.inf, distance, potentials)
     noise = _noise(model, state, potentials, value)
-    if bound > value + noise or not _below(model, state, noise):
+    if bound > value + noise or not (model.J.proven or _below(model, state, noise)):
         return Certificate(value, -np.inf, np.inf, potentials, contradiction=True)
     bound = min(max(bound, best_bound), value)
     return Certificate(value, bound, relative_gap(model, value, bound), potentials)
 
 
-def linearized_bound(model: Model, state: State) -> tuple[float, tuple[Double, Double]]:
+def linearized_bound(model: Model, state: State, tangent: Tangent) -> tuple[float, tuple[Double, Double]]:
     """min over couplings of ⟨γ', C + G⟩ + ε H(γ') − offset, from below by its dual, and the potentials used.
 
     Its potentials are those at hand, improved by no more Sinkhorn iterations than the last step took: that
     makes the bound tighter, but it is valid without.
     """
     epsilon, (f, g) = model.epsilon, state.potentials
-    log = (model.cost + state.tangent.gradient) / -epsilon
+    log = (model.cost + tangent.gradient) / -epsilon
     plan, _ = model.project(log, f / epsilon, g / epsilon, tol=state.point.error, max_iter=max(state.inner, 5))
-    return model.dual_value(plan) - state.tangent.offset, (epsilon * plan.f, epsilon * plan.g)
+    return model.dual_value(plan) - tangent.offset, (epsilon * plan.f, epsilon * plan.g)
 
 
 def relative_gap(model: Model, value: float, bound: float) -> float:
@@ -84,7 +84,7 @@ def relative_gap(model: Model, value: float, bound: float) -> float:
 
 def _below(model: Model, state: State, noise: float) -> bool:
     """Whether the tangent of a J declared convex is below J at least at the independent coupling."""
-    there, tangent = model.independent, state.tangent
+    there, tangent = model.independent, state.tangent or model.tangent(state.point)
     noise += ROUNDING * (abs(there.penalty) + model.magnitude(tangent.gradient, there))
     return model.pair(tangent.gradient, there) - tangent.offset <= there.penalty + noise
 
@@ -92,5 +92,6 @@ def _below(model: Model, state: State, noise: float) -> bool:
 def _noise(model: Model, state: State, potentials: tuple[Double, Double], value: float) -> float:
     """What rounding may have added to a bound made of these potentials."""
     f, g = (np.where(np.isfinite(potential), np.abs(potential), 0.0) for potential in potentials)
-    tangent = abs(state.tangent.offset) + state.tangent.magnitude
-    return ROUNDING * float(np.dot(f, model.a) + np.dot(g, model.b) + abs(value) + tangent)
+    tangent = state.tangent
+    more = state.magnitude if tangent is None else abs(tangent.offset) + tangent.magnitude
+    return ROUNDING * float(np.dot(f, model.a) + np.dot(g, model.b) + abs(value) + more)

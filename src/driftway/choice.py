@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftway.engine import Engine
-from driftway.iteration import Solver, is_weak
+from driftway.iteration import Solver
 from driftway.problem import Problem
 from driftway.regularizers.regularizer import Zero
 from driftway.solvers import dual_newton, moment_dual
@@ -29,7 +29,7 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return DualAscent() if _by_newton(problem, engine) else Sinkhorn()
     if moment_dual.fits(problem):
         return DualAscent()
-    if dual_newton.fits(problem) and getattr(engine, "compiled", False) and not is_weak(problem):
+    if dual_newton.fits(problem) and getattr(engine, "compiled", False):
         return DualNewton()
     return ForwardBackward(accelerate=problem.regularizer.convex)
 

@@ -6,6 +6,10 @@ tile by tile in the nearest cache; four rows at a time meet the columns.
 
 What is called from compiled code is inlined by force and not cached. Otherwise the code of a caller would depend on
 what was compiled or loaded before it, by this process or by another, and versions of it round differently.
+
+A loop that writes to one array and reads others has a vectorised version and a plain one, which is taken where they are
+nearer to each other than a few vectors, and sums come out differently. So that bits do not depend on where arrays are,
+the buffer that exponentials are written to has a margin.
 """
 
 from __future__ import annotations
@@ -87,26 +91,47 @@ def _exponentiate_pair(a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, o
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _exponentiate_plane(x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, g: Any, shift: Any, out: Any) -> Any:
+def _exponentiate_plane(
+    x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, g: Any, shift: Any, ahead: Any, out: Any
+) -> Any:
+    """out = 2^ahead and its sum, while `ahead` becomes the exponents of the row that is given, the next one.
+
+    Its square roots are taken beside the polynomials of this one: other units of the core do them, and neither waits
+    for the other.
+    """
     total = out.dtype.type(0)
     for j in range(out.size):
-        square = (x0 - y0[j]) * (x0 - y0[j]) + (x1 - y1[j]) * (x1 - y1[j])
-        value = exp2(g[j] + shift + scale * math.sqrt(square))
+        value = exp2(ahead[j])
         out[j] = value
         total += value
+        square = (x0 - y0[j]) * (x0 - y0[j]) + (x1 - y1[j]) * (x1 - y1[j])
+        ahead[j] = g[j] + shift + scale * math.sqrt(square)
     return total
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _exponentiate_plane_and_pair(
-    x0: Any, x1: Any, y0: Any, y1: Any, scale: Any, a0: Any, a1: Any, b0: Any, b1: Any, g: Any, shift: Any, out: Any
+    x0: Any,
+    x1: Any,
+    y0: Any,
+    y1: Any,
+    scale: Any,
+    a0: Any,
+    a1: Any,
+    b0: Any,
+    b1: Any,
+    g: Any,
+    shift: Any,
+    ahead: Any,
+    out: Any,
 ) -> Any:
     total = out.dtype.type(0)
     for j in range(out.size):
-        square = (x0 - y0[j]) * (x0 - y0[j]) + (x1 - y1[j]) * (x1 - y1[j])
-        value = exp2(g[j] + shift + a0 * b0[j] + a1 * b1[j] + scale * math.sqrt(square))
+        value = exp2(ahead[j])
         out[j] = value
         total += value
+        square = (x0 - y0[j]) * (x0 - y0[j]) + (x1 - y1[j]) * (x1 - y1[j])
+        ahead[j] = g[j] + shift + a0 * b0[j] + a1 * b1[j] + scale * math.sqrt(square)
     return total
 
 
@@ -121,19 +146,24 @@ def _exponentiate_in_place(out: Any) -> Any:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _exponentiate(i: int, count: int, f: Any, terms: Any, out: Any, totals: Any) -> None:
-    """out = the rows i … i + count − 1 of the plan, and their sums; what they are made of is unpacked once for all."""
+def _exponentiate(i: int, count: int, last: int, f: Any, terms: Any, ahead: Any, out: Any, totals: Any) -> None:
+    """out = the rows i … i + count − 1 of the plan, and their sums; what they are made of is unpacked once for all.
+
+    `ahead` holds the exponents of row i on entry and those of row i + count on exit, if that is no later than `last`.
+    """
     base, _, x, y, euclidean, scale, A, B, g = terms
     d, rank = x.shape[1], A.shape[1]
     if d == 2 and euclidean and rank == 0:  # one pass for the commonest forms
         y0, y1 = y[0], y[1]
         for r in range(count):
-            totals[r] = _exponentiate_plane(x[i + r, 0], x[i + r, 1], y0, y1, scale, g, f[i + r], out[r])
+            k = min(i + r + 1, last)
+            totals[r] = _exponentiate_plane(x[k, 0], x[k, 1], y0, y1, scale, g, f[k], ahead, out[r])
     elif d == 2 and euclidean and rank == 2:
         y0, y1, b0, b1 = y[0], y[1], B[0], B[1]
         for r in range(count):
-            x0, x1, a0, a1 = x[i + r, 0], x[i + r, 1], A[i + r, 0], A[i + r, 1]
-            totals[r] = _exponentiate_plane_and_pair(x0, x1, y0, y1, scale, a0, a1, b0, b1, g, f[i + r], out[r])
+            k = min(i + r + 1, last)
+            x0, x1, a0, a1 = x[k, 0], x[k, 1], A[k, 0], A[k, 1]
+            totals[r] = _exponentiate_plane_and_pair(x0, x1, y0, y1, scale, a0, a1, b0, b1, g, f[k], ahead, out[r])
     elif d == 0 and base.shape[0] == 0 and rank == 2:
         b0, b1 = B[0], B[1]
         for r in range(count):
@@ -186,11 +216,12 @@ def sweep_rows(
     Fills `shifts` (log₂-potentials), `rows`, `right` = γVᵀ, and adds to `columns` and `left` = Uᵀγ.
     """
     zero, one = buffer.dtype.type(0), buffer.dtype.type(1)
-    b0, b1, b2, b3 = buffer[0], buffer[1], buffer[2], buffer[3]
-    m, q, totals = columns.size, np.empty_like(buffer[:, 0]), np.empty_like(buffer[:, 0])
+    b0, b1, b2, b3, ahead = buffer[0], buffer[1], buffer[2], buffer[3], buffer[4]
+    m, q, totals = columns.size, np.empty_like(buffer[:4, 0]), np.empty_like(buffer[:4, 0])
+    _form(low, f[low], terms, ahead)
     for i in range(low, high, 4):
         count = min(4, high - i)
-        _exponentiate(i, count, f, terms, buffer, totals)
+        _exponentiate(i, count, high - 1, f, terms, ahead, buffer, totals)
         for r in range(count):
             shifts[i + r], rows[i + r], q[r] = f[i + r], totals[r], one
             if mass.size:
@@ -201,7 +232,7 @@ def sweep_rows(
                 rows[i + r] = mass[i + r]
                 shifts[i + r] = shifts[i + r] + math.log2(q[r]) if q[r] > 0 else -np.inf
         q[count:] = zero
-        buffer[count:] = zero
+        buffer[count:4] = zero
         _add_rows(q[0], q[1], q[2], q[3], buffer, columns)
         for k in range(V.shape[0]):
             v = V[k]
@@ -274,11 +305,45 @@ def sweep_rounded(
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def fill_rows(low: int, high: int, terms: Any, f: Any, buffer: Any, out: Any, first: int) -> None:
     """out = 2^(terms + f), rounded to the precision of `out`, whose rows begin at `first`."""
-    b, totals = buffer[0], np.empty_like(buffer[:, 0])
+    b, ahead, totals = buffer[0], buffer[4], np.empty_like(buffer[:4, 0])
+    _form(low, f[low], terms, ahead)
     for i in range(low, high):
-        _exponentiate(i, 1, f, terms, buffer, totals)
+        _exponentiate(i, 1, high - 1, f, terms, ahead, buffer, totals)
         for j in range(b.size):
             out[i - first, j] = b[j]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def form_rows(low: int, high: int, terms: Any, out: Any) -> None:
+    """out = the terms themselves."""
+    for i in range(low, high):
+        _form(i, 0.0, terms, out[i])
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def sum_rows(low: int, high: int, gamma: Any, other: Any, rows: Any, columns: Any) -> tuple[float, float]:
+    """⟨γ, other⟩ and Σ γ log₂ γ over the rows low…high of arrays; fills `rows`, and adds to `columns`."""
+    inner = entropy = 0.0
+    for i in range(low, high):
+        x, y, total = gamma[i], other[i], 0.0
+        for j in range(columns.size):
+            value = x[j]
+            total += value
+            inner += value * y[j]
+            columns[j] += value
+            gain = value * log2(value)
+            entropy += gain if value > 1e-300 else 0.0
+        rows[i] = total
+    return inner, entropy
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def scale_and_add(low: int, high: int, gamma: Any, s: Any, t: Any, u: Any, v: Any, out: Any) -> None:
+    """out = s γ t + u v for the rows low…high."""
+    for i in range(low, high):
+        x, y, p, q = gamma[i], out[i], s[i], u[i]
+        for j in range(t.size):
+            y[j] = p * x[j] * t[j] + q * v[j]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)

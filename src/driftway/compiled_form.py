@@ -17,6 +17,8 @@ Double = npt.NDArray[np.float64]
 LOG2E = 1.4426950408889634
 # Entries per call of compiled code, so that a long sweep can be watched and interrupted.
 CALL_ENTRIES = 2**26
+# Entries that compiled code looks at together, at most: four vectors of the widest kind.
+MARGIN = 128
 
 
 class CompiledForm:
@@ -55,6 +57,16 @@ class CompiledForm:
         for block in blocks:
             base = np.ascontiguousarray(self.log.rows(block))
             yield block, (base, block.start, *empty, True, self.real(LOG2E), *empty, self._g)
+
+
+def scratch(m: int, real: type[np.floating]) -> npt.NDArray[np.floating]:
+    """Five rows for compiled code to write to, with no other array near them in memory."""
+    return inside(np.empty(5 * m + 2 * MARGIN, real))
+
+
+def inside(held: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Five rows in the middle of an array."""
+    return held[MARGIN : held.size - MARGIN].reshape(5, -1)
 
 
 @cache

@@ -61,32 +61,41 @@ def _power_of_two(typingctx: Any, t: Any) -> Any:
 
 
 def _bits(change: Any) -> Any:
-    """A function of a float64 that is a change of its bits."""
+    """A function of a float that is a change of its bits, told how many of them are the mantissa's."""
 
     @intrinsic
     def changed(typingctx: Any, x: Any) -> Any:
-        integer = ir.IntType(64)
+        size, real, mantissa = (64, ir.DoubleType(), 52) if x == types.float64 else (32, ir.FloatType(), 23)
+        integer = ir.IntType(size)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            held = change(builder, builder.bitcast(arguments[0], integer), lambda number: ir.Constant(integer, number))
-            return builder.bitcast(held, ir.DoubleType())
+            held = change(builder, builder.bitcast(arguments[0], integer), integer, mantissa)
+            return builder.bitcast(held, real)
 
-        return types.float64(types.float64), generate
+        return x(x), generate
 
     return changed
 
 
-# Of x = m·2^k with 1 ≤ m < 2: 2^52 + 1023 + k, and m.
-_biased_exponent = _bits(lambda b, x, number: b.or_(b.lshr(x, number(52)), number(0x4330000000000000)))
-_mantissa = _bits(lambda b, x, number: b.or_(b.and_(x, number(0x000FFFFFFFFFFFFF)), number(0x3FF0000000000000)))
+def _with_exponent(builder: Any, bits: Any, integer: Any, mantissa: int, power: int) -> Any:
+    """The mantissa of these bits with another exponent, 2^power."""
+    bias = 1023 if mantissa == 52 else 127
+    return builder.or_(builder.and_(bits, integer(2**mantissa - 1)), integer((bias + power) << mantissa))
+
+
+# Of x = m·2^k with 1 ≤ m < 2: 2^52 + 1023 + k (in float32 2^23 + 127 + k), and m.
+biased_exponent = _bits(
+    lambda b, x, integer, mantissa: _with_exponent(b, b.lshr(x, integer(mantissa)), integer, mantissa, mantissa)
+)
+mantissa_of = _bits(lambda b, x, integer, mantissa: _with_exponent(b, x, integer, mantissa, 0))
 LOG2 = tuple(2.0 / (math.log(2.0) * (2 * k + 1)) for k in range(9))  # of artanh
 
 
 @njit(fastmath=EXACT, forceinline=True)
 def log2(x: float) -> float:
     """log₂ of a positive normal float64."""
-    k = _biased_exponent(x) - (2.0**52 + 1023.0)
-    m = _mantissa(x)
+    k = biased_exponent(x) - (2.0**52 + 1023.0)
+    m: Any = mantissa_of(x)
     high = m > 1.4142135623730951
     m = 0.5 * m if high else m
     k = k + 1.0 if high else k

@@ -92,3 +92,9 @@ class Engine(Protocol):
 
     def total(self, function: Callable[..., float], *arrays: Double) -> float:
         """The sum of function(rows of every array) over blocks of rows."""
+
+    def sums(self, gamma: Double, other: Double) -> tuple[Double, Double, float, float]:
+        """Of an array: the sums of its rows and of its columns, ⟨γ, other⟩ and H(γ)."""
+
+    def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
+        """diag(s) γ diag(t) + u vᵀ, in an array of its own."""

@@ -19,44 +19,64 @@ from numba import njit
 
 from driftway.compiled import FAST
 from driftway.elementary import EXACT
-from driftway.wright import OMEGA_RESIDUAL, moved, omega
+from driftway.wright import HIGH, OMEGA_RESIDUAL, moved, omega, omega_low
 
-# What Σ w² may fall to before the root that was guessed is called far too large.
-UNDERFLOW = 1e-280
+# What Σ w² may fall to before the root that was guessed is called far too large, in float64 and in float32.
+UNDERFLOW, UNDERFLOW32 = 1e-280, 1e-30
+# Columns that are moved together between an array and a transposed one: a line of the cache.
+STRIP = 8
 # A root is found by evaluating ω until a step is this short, then by moving the values of ω along with it.
 SHORT, EVALUATIONS, MOVES = 4e-3, 60, 8
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _fill_scores(cost: Any, inverse: float, F: Any, shift: float, out: Any) -> Any:
+    """out = F − cost·inverse + shift; how many of them are high for ω (a sum vectorises, a maximum does not)."""
+    real = out.dtype.type
+    unit, more, count, zero, one, limit = real(inverse), real(shift), real(0), real(0), real(1), real(HIGH)
+    for i in range(out.size):
+        x = F[i] - cost[i] * unit + more
+        out[i] = x
+        count += one if x > limit else zero
+    return count
 
 
 @njit(fastmath=EXACT, nogil=True, error_model="numpy", forceinline=True)
 def fill_omega(cost: Any, inverse: float, F: Any, shift: float, w: Any) -> None:
     """w = ω(F − cost·inverse + shift)."""
-    for i in range(w.size):
-        w[i] = omega(F[i] - cost[i] * inverse + shift)
+    if _fill_scores(cost, inverse, F, shift, w) > 0:
+        for i in range(w.size):
+            w[i] = omega(w[i])
+    else:
+        for i in range(w.size):
+            w[i] = omega_low(w[i])
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _sums(w: Any) -> tuple[float, float, float]:
     """Σ w, Σ w² and Q = Σ w²/(1 + w)."""
-    total = square = q = 0.0
+    one = w.dtype.type(1)
+    total = square = q = w.dtype.type(0)
     for i in range(w.size):
         y = w[i]
         total += y
         square += y * y
-        q += y * y / (1.0 + y)
-    return total, square, q
+        q += y * y / (one + y)
+    return float(total), float(square), float(q)
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _move(w: Any, r: float) -> tuple[float, float, float]:
     """w = ω(x) becomes ω(x + r); the same sums."""
-    total = square = q = 0.0
+    one, step = w.dtype.type(1), w.dtype.type(r)
+    total = square = q = w.dtype.type(0)
     for i in range(w.size):
-        y = moved(w[i], r)
+        y = moved(w[i], step)
         w[i] = y
         total += y
         square += y * y
-        q += y * y / (1.0 + y)
-    return total, square, q
+        q += y * y / (one + y)
+    return float(total), float(square), float(q)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -67,9 +87,9 @@ def solve_group(
 
     h(L) = log ‖w/κ‖ falls with slope −Q/Σw² in [−1, 0): Newton's method in a bracket, until |h| is `tolerance`.
     All depends on F − L only, so however little mass the group has, nothing over- or underflows. Returns
-    L, Σw, Σw², Q and how far x − w − log w may be from zero.
+    L, Σw, Σw², Q and how far x − w − log w may be from zero in float64.
     """
-    log_kappa = math.log(kappa)
+    log_kappa, tiny = math.log(kappa), UNDERFLOW if w.itemsize == 8 else UNDERFLOW32
     L, low, high = root, -np.inf, np.inf
     total = square = q = 0.0
     h = step = 0.0
@@ -78,11 +98,9 @@ def solve_group(
         if np.inf > L:
             fill_omega(cost, inverse, F, log_kappa - L, w)
             total, square, q = _sums(w)
-        if not square > UNDERFLOW:  # L is far too large; κ/√n ≤ max w ≤ κ brackets the root
-            top = -np.inf
-            for i in range(w.size):
-                top = max(top, F[i] - cost[i] * inverse)
-            high = min(high, L)
+        if not square > tiny:  # L is far too large; κ/√n ≤ max w ≤ κ brackets the root
+            _fill_scores(cost, inverse, F, 0.0, w)
+            top, high = w.max(), min(high, L)
             L = top - kappa / math.sqrt(w.size)
             if not high > L:
                 L = top - kappa
@@ -128,18 +146,23 @@ def _add(x: float, y: Any, out: Any) -> None:
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _derivatives(
-    w: Any, scale: float, slope: float, over_a: Any, gamma: Any, diagonal: Any, d_out: Any, w_out: Any
+    w: Any, scale: float, Q: float, over_a: Any, gamma: Any, diagonal: Any, d_out: Any, w_out: Any
 ) -> None:
-    """γ, the diagonal of diag(d) + c v vᵀ, and d/a and w as they are kept, without denormal numbers."""
+    """γ, the diagonal of diag(d) + c v vᵀ, and d/a and w as they are kept, without denormal numbers.
+
+    c v² is N/κQ (w²/(1 + w))², in which no factor overflows.
+    """
+    real = w.dtype.type
+    unit, more, zero, one, least = real(scale), real(scale / Q), real(0), real(1), real(1e-30)
     for i in range(w.size):
-        x = scale * w[i]
-        d = x / (1.0 + w[i])
-        v = d * w[i]
-        gamma[i] = x
-        diagonal[i] = d + slope * v * v
+        share = w[i] / (one + w[i])
+        d = unit * share
+        u = share * w[i]
+        gamma[i] = unit * w[i]
+        diagonal[i] = d + more * u * u
         kept = d * over_a[i]
-        d_out[i] = kept if kept > 1e-30 else 0.0
-        w_out[i] = w[i] if w[i] > 1e-30 else 0.0
+        d_out[i] = kept if kept > least else zero
+        w_out[i] = w[i] if w[i] > least else zero
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
@@ -173,11 +196,13 @@ def evaluate(
     ψ*(s) ≤ eʳ (Σγ + (e^κ(ρ−1) − 1) ‖γ‖).
     """
     n, K, rank = cost.shape[1], starts.size - 1, basis.shape[1]
-    row, F, gamma, h = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    row, F = np.empty(n, cost.dtype), np.empty(n, cost.dtype)
+    gamma, h = np.empty(n, cost.dtype), np.empty(n, cost.dtype)
     S, S2, Q, residual = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     value = 0.0
     for j in range(low, high):
-        _combine(basis[j], theta, F)
+        if rank > 1 or j == low:  # without moments all columns see the same
+            _combine(basis[j], theta, F)
         top = -np.inf
         for k in range(K):
             s = slice(starts[k], starts[k + 1])
@@ -197,7 +222,7 @@ def evaluate(
             excess = rho * (math.expm1(beyond) * N if beyond < 700.0 else math.exp(beyond + roots[j, k] + g[j]))
             value -= excess + math.expm1(residual[k]) * (N * S[k] / kappa + excess)
             slopes[j, k] = kappa / (N * Q[k]) if N * Q[k] > UNDERFLOW else 0.0
-            _derivatives(row[s], N / kappa, slopes[j, k], over_a[s], gamma[s], h[s], d[j, s], w[j, s])
+            _derivatives(row[s], N / kappa, Q[k], over_a[s], gamma[s], h[s], d[j, s], w[j, s])
         _add(1.0, h, diagonal[0])
         for k in range(rank):
             _add(basis[j, k], gamma, sums[k])
@@ -205,6 +230,17 @@ def evaluate(
             _add(basis[j, k], h, diagonal[k])
             _add(basis[j, k] ** 2, h, diagonal[rank - 1 + k])
     return value
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
+def gather(low: int, high: int, rows: Any, columns: Any, given: Any, out: Any) -> None:
+    """The transposed submatrix out[j, i] = given[rows[i], columns[j]] for low ≤ i < high, by strips of rows."""
+    for first in range(low, high, STRIP):
+        last = min(first + STRIP, high)
+        for j in range(columns.size):
+            target, column = out[j], columns[j]
+            for i in range(first, last):
+                target[i] = given[rows[i], column]
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
@@ -220,41 +256,61 @@ def fill_plan(
     kappa: float,
     tolerance: float,
     roots: Any,
+    rows: Any,
+    columns: Any,
     out: Any,
 ) -> None:
-    """The columns low…high of the plan, as rows of `out` (m×n), from the roots that `evaluate` left."""
+    """The columns low…high of the plan, from the roots that `evaluate` left, where they belong in `out`."""
     n, K = cost.shape[1], starts.size - 1
-    F, L, S = np.empty(n), np.empty(K), np.empty(K)
-    for j in range(low, high):
-        _combine(basis[j], theta, F)
-        for k in range(K):
-            s = slice(starts[k], starts[k + 1])
-            L[k], S[k], _, _, _ = solve_group(cost[j, s], inverse, F[s], roots[j, k], kappa, tolerance, out[j, s])
-        top, total = L.max(), 0.0
-        for k in range(K):
-            total += math.exp(L[k] - top) * S[k]
-        for k in range(K):
-            scale = math.exp(L[k] - top) * b[j] / total
-            for i in range(starts[k], starts[k + 1]):
-                out[j, i] *= scale
+    F, L, S, strip = np.empty(n), np.empty(K), np.empty(K), np.empty((STRIP, n))
+    for first in range(low, high, STRIP):
+        count = min(STRIP, high - first)
+        for c in range(count):
+            j, held = first + c, strip[c]
+            _combine(basis[j], theta, F)
+            for k in range(K):
+                s = slice(starts[k], starts[k + 1])
+                L[k], S[k], _, _, _ = solve_group(cost[j, s], inverse, F[s], roots[j, k], kappa, tolerance, held[s])
+            top, total = L.max(), 0.0
+            for k in range(K):
+                total += math.exp(L[k] - top) * S[k]
+            for k in range(K):
+                scale = math.exp(L[k] - top) * b[j] / total
+                for i in range(starts[k], starts[k + 1]):
+                    held[i] *= scale
+        for i in range(n):
+            target = out[rows[i]]
+            for c in range(count):
+                target[columns[first + c]] = strip[c, i]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def add_squares(gamma: Any, classes: Any, squares: Any) -> None:
+    """squares[k] += Σ γ² over the rows of class k, for every column."""
+    for i in range(gamma.shape[0]):
+        row, total = gamma[i], squares[classes[i]]
+        for j in range(total.size):
+            total[j] += row[j] * row[j]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _pairings(d: Any, w: Any, p: Any) -> tuple[float, float]:
     """⟨v, p⟩ and ⟨γ, p⟩, where v = d w and γ = d + v."""
-    in_v = in_d = 0.0
+    in_v = in_d = p.dtype.type(0)
     for i in range(p.size):
         t = d[i] * p[i]
         in_v += w[i] * t
         in_d += t
-    return in_v, in_d + in_v
+    return float(in_v), float(in_d) + float(in_v)
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _add_applied(d: Any, w: Any, p: Any, x: float, y: float, out: Any) -> None:
     """Adds d p + v x − γ y."""
+    real = p.dtype.type
+    first, second = real(y), real(x - y)
     for i in range(p.size):
-        out[i] += d[i] * (p[i] - y + (x - y) * w[i])
+        out[i] += d[i] * (p[i] - first + second * w[i])
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
@@ -277,7 +333,7 @@ def hessian_times(
     d/a and w are those of `evaluate`. `slide` (m×K) is filled with the derivative of the roots along the direction.
     """
     n, K, rank = d.shape[1], starts.size - 1, basis.shape[1]
-    p, weighted, column = np.empty(n), np.empty(n), np.empty(n)
+    p, weighted, column = np.empty(n, d.dtype), np.empty(n, d.dtype), np.empty(n, d.dtype)
     for j in range(low, high):
         if rank > 1 or j == low:  # without moments all columns see the same
             _combine(basis[j], direction, p)
@@ -290,14 +346,17 @@ def hessian_times(
             slide[j, k] = slopes[j, k] * in_v
             mean += in_gamma
         mean /= b[j]
-        target = out[0] if rank == 1 else column
-        column[:] = 0.0
+        if rank == 1:
+            for k in range(K):
+                s = slice(starts[k], starts[k + 1])
+                _add_applied(d[j, s], w[j, s], p[s], slide[j, k], mean, out[0, s])
+            continue
+        column[:] = 0
         for k in range(K):
             s = slice(starts[k], starts[k + 1])
-            _add_applied(d[j, s], w[j, s], p[s], slide[j, k], mean, target[s])
-        if rank > 1:
-            for k in range(rank):
-                _add(basis[j, k], column, out[k])
+            _add_applied(d[j, s], w[j, s], p[s], slide[j, k], mean, column[s])
+        for k in range(rank):
+            _add(basis[j, k], column, out[k])
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)

@@ -40,25 +40,26 @@ class State:
     Attributes
     ----------
     point : the present plan and its objective
-    tangent : the linearisation of J there
+    tangent : the linearisation of J there, of which a certificate makes a bound where there is none that suffices;
+        `None` where the solver's own is as good
     bound : a lower bound on the optimum if this iteration found one at no cost, else `None`
     potentials : f and g, in units of cost, of the linearised problem
     step : the step size that led here
     inner : inner iterations spent on this step
     memory : what else the solver wants to find again
-    polish : whether a certificate should look for a better bound where this one does not suffice
+    magnitude : the absolute values that the bound is made of besides potentials, where there is no tangent
     exhausted : whether rounding allows the solver no further progress
 
     """
 
     point: Point
-    tangent: Tangent
+    tangent: Tangent | None
     bound: float | None
     potentials: tuple[Double, Double]
     step: float
     inner: int
     memory: Any = None
-    polish: bool = True
+    magnitude: float = 0.0
     exhausted: bool = False
 
 

@@ -99,7 +99,7 @@ class Dense(Matrix):
         return self.values[block].copy()
 
     def terms(self, *, bilinear: bool = True) -> Terms | None:
-        return _spelled(self.shape, base=self.values) if _plain(self.values) else None
+        return _spelled(self.shape, base=self.values) if is_plain(self.values) else None
 
     def combined(self, own: float, other: Dense, theirs: float) -> Dense:
         result = self.values * own if own != 1.0 else self.values.copy()
@@ -158,6 +158,14 @@ class Factored(Matrix):
     def __mul__(self, factor: float) -> Factored:
         return self.with_coefficients(self.scale * factor, self.P * factor, self.Q * factor)
 
+    @property
+    def held(self) -> Double | None:
+        """The array that the cost is held in, if the matrix is just that."""
+        cost = self.cost
+        if self.scale != 1.0 or not isinstance(cost, MatrixCost) or self.P.any() or self.Q.any():
+            return None
+        return cost.values if is_plain(cost.values) else None
+
     def rows(self, block: slice) -> Double:
         left, right, over_rows, over_columns = self._product
         values: Double
@@ -185,7 +193,7 @@ class Factored(Matrix):
         cost = self.cost
         if isinstance(cost, PointCloudCost) and cost.cloud is not None and cost.cloud.x.shape[1] <= FEW:
             return _spelled(self.shape, *cost.cloud, scale=self.scale, A=A, B=B)
-        if isinstance(cost, MatrixCost) and _plain(cost.values):
+        if isinstance(cost, MatrixCost) and is_plain(cost.values):
             return _spelled(self.shape, base=cost.values, scale=self.scale, A=A, B=B)
         return None
 
@@ -228,7 +236,7 @@ class LogOf(Matrix):
         raise TypeError("logarithms of mixtures are not scaled")
 
 
-def _plain(values: Array) -> TypeGuard[Double]:
+def is_plain(values: Array) -> TypeGuard[Double]:
     """Whether compiled code takes the array as it is, without another version of itself."""
     return bool(values.dtype == np.float64 and values.flags.c_contiguous and values.flags.writeable)
 

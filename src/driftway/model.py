@@ -93,9 +93,10 @@ class Model:
         return Dense(self.engine.assemble(Factored.of_cost(cost, np.empty((m, 0)), np.empty((n, 0)))))
 
     def check(self) -> None:
-        """Raises if cost/ε overflows, or J or ∇J at the independent coupling is not finite or of the wrong shape."""
-        _ = self.spread
-        self.tangent(self.independent)
+        """Raises if the engine has no such cost, cost/ε overflows, or an unproven J or ∇J is no number at a ⊗ b."""
+        _ = self.cost, self.spread
+        if not self.J.proven:
+            self.tangent(self.independent)
 
     @cached_property
     def independent(self) -> Point:
@@ -115,10 +116,10 @@ class Model:
     @cached_property
     def spread(self) -> float:
         """The range of the cost over a sample of its rows."""
-        n = self.cost.shape[0]
-        rows = [self.cost.rows(slice(i, i + 1)) for i in range(0, n, max(1, n // 8))]
+        n = self.problem.shape[0]
+        rows = self.problem.cost.rows(slice(0, n, max(1, n // 8)))
         with np.errstate(over="ignore"):
-            spread = float(np.max(rows) - np.min(rows))
+            spread = float(np.max(rows)) - float(np.min(rows))
             ratio = spread / self.epsilon if self.epsilon > 0 else spread
         if not np.isfinite(4.0 * ratio):
             raise ValueError(
@@ -143,37 +144,29 @@ class Model:
             values = self.engine.exponential(log, solved.f, solved.g)
         return self.plan(log, solved.f, solved.g, values), solved.n_iter
 
-    def evaluate(self, plan: Plan, columns: Double | None = None) -> Point:
+    def evaluate(self, plan: Plan, columns: Double | None = None, right: Double | None = None) -> Point:
         """The objective at a plan, and the sums it is made of.
 
-        Its column sums, if its rows are exact and they are known already, save a sweep where no moments are needed.
+        Its column sums and right moments, if its rows are exact and they are known already, save a sweep.
         """
-        direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
         J = self.J
-        if self._dense or not isinstance(J, MomentRegularizer):
-            sums, penalty = plan.sweep(entropy=direct), checked_value(J, plan.array())
-            linear = self._priced(plan, direct)
+        direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
+        if self._dense or not isinstance(J, MomentRegularizer):  # arrays, whose entropy is that of their entries
+            sums, penalty, direct = plan.sweep(inner=self.cost, entropy=True), checked_value(J, plan.array()), True
+            linear = sums.inner
         else:
             # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
             potential = self.cost if direct else self.cost + self.epsilon * plan.log
             inner = None if _without_cost(potential) else potential
-            known = columns is not None and inner is None and plan.rounding <= EXACT
-            if known and not (J.right_basis.shape[1] or J.left_basis.shape[1]):
-                assert columns is not None
-                sums = Sweep(plan.f, self.a, columns, J.left_basis, J.right_basis)
+            right = np.empty((plan.shape[0], 0)) if right is None and not J.right_basis.shape[1] else right
+            known = inner is None and plan.rounding <= EXACT and not J.left_basis.shape[1]
+            if known and columns is not None and right is not None:
+                sums = Sweep(plan.f, self.a, columns, right, np.empty((plan.shape[1], 0)))
             else:
                 sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
             penalty, linear = checked_phi(J, sums.right, sums.left), _linear(potential, sums)
         entropy = sums.entropy if direct else _entropy(plan.f, plan.g, sums)
         return self._point(plan, sums, linear, entropy, penalty)
-
-    def _priced(self, plan: Plan, direct: bool) -> float:
-        """⟨C + ε log, γ⟩ for arrays, block by block; ⟨C, γ⟩ if `direct`."""
-        cost, gamma, epsilon = self.engine.assemble(self.cost), plan.array(), self.epsilon
-        if direct:
-            return float(np.vdot(cost, gamma))
-        log = self.engine.assemble(plan.log)
-        return self.engine.total(lambda C, log, gamma: float(np.vdot(C + epsilon * log, gamma)), cost, log, gamma)
 
     def rounded(self, point: Point, slack: float) -> float:
         """The objective at the plan rounded onto its exact marginals, an upper bound of the optimum.

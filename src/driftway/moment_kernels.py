@@ -14,8 +14,21 @@ import numpy.typing as npt
 from numba import njit
 
 from driftway.compiled import FAST
-from driftway.damping import CLOSE, DAMPING, HIGHEST, SHORTEST, UNDAMPED
 from driftway.elementary import exp2
+from driftway.path import (
+    CLOSE,
+    DAMPING,
+    FAR,
+    HASTE,
+    HIGHEST,
+    LEAST,
+    SHORTEST,
+    STRIDE,
+    UNDAMPED,
+    ahead,
+    longer,
+    shorter,
+)
 
 Double = npt.NDArray[np.float64]
 
@@ -23,7 +36,7 @@ LOG2E = 1.4426950408889634
 # The share of a promised rise that a step must keep, and what of the dual's magnitude is rounding.
 SUFFICIENT, ROUNDING = 1e-4, 1e-14
 # What a column that has underflowed is taken to hold; and the share of its mass below which it is filled at once.
-LEAST, STARVED = 1e-300, 0.1
+TINY, STARVED = 1e-300, 0.1
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -77,7 +90,7 @@ def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g:
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _factor_blocks(A: Any) -> None:
-    """A = LLᵀ for every row, in place (r×r×n)."""
+    """A = LLᵀ for every row, in place (r×r×n), with the inverse of its diagonal in the place of that."""
     r, _, n = A.shape
     for k in range(r):
         for e in range(k + 1):
@@ -88,11 +101,11 @@ def _factor_blocks(A: Any) -> None:
                     entry[i] -= first[i] * second[i]
             if k == e:
                 for i in range(n):
-                    entry[i] = math.sqrt(entry[i])
+                    entry[i] = 1.0 / math.sqrt(entry[i])
             else:
                 pivot = A[e, e]
                 for i in range(n):
-                    entry[i] /= pivot[i]
+                    entry[i] *= pivot[i]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -105,7 +118,7 @@ def _forward(L: Any, x: Any) -> None:
             for i in range(target.size):
                 target[i] -= factor[i] * known[i]
         for i in range(target.size):
-            target[i] /= pivot[i]
+            target[i] *= pivot[i]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -119,20 +132,21 @@ def _backward(L: Any, x: Any) -> None:
             for i in range(target.size):
                 target[i] -= factor[i] * known[i]
         for i in range(target.size):
-            target[i] /= pivot[i]
+            target[i] *= pivot[i]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
 def _fill_gram(X: Any, out: Any) -> None:
-    """The lower half of XXᵀ, two rows by four at a time: BLAS has no call for it here but the one for the whole."""
+    """The lower half of XXᵀ, four rows by four at a time, as many as fit the registers: BLAS is half as fast here."""
     m, n = X.shape
-    for j in range(0, m, 2):
-        other = min(j + 1, m - 1)
-        x0, x1 = X[j], X[other]
-        for k in range(0, other + 1, 4):
+    for j in range(0, m, 4):
+        j1, j2, j3 = min(j + 1, m - 1), min(j + 2, m - 1), min(j + 3, m - 1)
+        x0, x1, x2, x3 = X[j], X[j1], X[j2], X[j3]
+        for k in range(0, j3 + 1, 4):
             k1, k2, k3 = min(k + 1, m - 1), min(k + 2, m - 1), min(k + 3, m - 1)
             y0, y1, y2, y3 = X[k], X[k1], X[k2], X[k3]
             s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = 0.0
+            s20 = s21 = s22 = s23 = s30 = s31 = s32 = s33 = 0.0
             for i in range(n):
                 s00 += x0[i] * y0[i]
                 s01 += x0[i] * y1[i]
@@ -142,8 +156,18 @@ def _fill_gram(X: Any, out: Any) -> None:
                 s11 += x1[i] * y1[i]
                 s12 += x1[i] * y2[i]
                 s13 += x1[i] * y3[i]
+                s20 += x2[i] * y0[i]
+                s21 += x2[i] * y1[i]
+                s22 += x2[i] * y2[i]
+                s23 += x2[i] * y3[i]
+                s30 += x3[i] * y0[i]
+                s31 += x3[i] * y1[i]
+                s32 += x3[i] * y2[i]
+                s33 += x3[i] * y3[i]
             out[j, k], out[j, k1], out[j, k2], out[j, k3] = s00, s01, s02, s03
-            out[other, k], out[other, k1], out[other, k2], out[other, k3] = s10, s11, s12, s13
+            out[j1, k], out[j1, k1], out[j1, k2], out[j1, k3] = s10, s11, s12, s13
+            out[j2, k], out[j2, k1], out[j2, k2], out[j2, k3] = s20, s21, s22, s23
+            out[j3, k], out[j3, k1], out[j3, k2], out[j3, k3] = s30, s31, s32, s33
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -189,7 +213,8 @@ def _direction(
         radius = 0.5 * (R[:, k].max() - R[:, k].min())
         L[k, k] = q[k] + damping * radius * radius / epsilon * a
     stacked = np.empty((m, 1 + r, n))  # γ/√a, and the centred moments γ(R − mean) times L⁻¹/√ε
-    root, scale = 1.0 / np.sqrt(a), math.sqrt(epsilon)
+    root, inverse = 1.0 / np.sqrt(a), 1.0 / epsilon
+    scale = math.sqrt(inverse)
     for j in range(m):
         row = plan[j]
         for k in range(r):
@@ -199,7 +224,7 @@ def _direction(
             for e in range(k + 1):
                 block, other, middle = L[k, e], R[j, e], mean[e]
                 for i in range(n):
-                    block[i] += moment[i] * (other - middle[i]) / epsilon
+                    block[i] += inverse * moment[i] * (other - middle[i])
     _factor_blocks(L)
     dP[:] = residual
     _forward(L, dP)  # L⁻¹ρ
@@ -213,7 +238,7 @@ def _direction(
             moment, known = centred[k], dP[k]
             for i in range(n):
                 right += moment[i] * known[i]
-                moment[i] /= scale
+                moment[i] *= scale
         dg[j] = b[j] - columns[j] + right / epsilon
     gram = np.empty((m, m))
     _fill_gram(stacked.reshape((m, (1 + r) * n)), gram)
@@ -233,7 +258,7 @@ def _direction(
         more = max(10.0 * more, 1e-10)
     dg[:] = epsilon * step / mass
     for j in range(m):
-        change = dg[j] / scale
+        change = dg[j] * scale
         for k in range(r):
             moment, target = stacked[j, 1 + k], dP[k]
             for i in range(n):
@@ -242,20 +267,56 @@ def _direction(
     return True
 
 
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _reach(R: Any, a: Any, epsilon: float, plan: Any, dg: Any, dP: Any) -> float:
+    """How far a step goes: the largest standard deviation, over the rows of the plan, of what it adds to logarithms."""
+    (m, n), r = plan.shape, R.shape[1]
+    first, second, change = np.zeros(n), np.zeros(n), np.empty(n)
+    for j in range(m):
+        change[:] = dg[j]
+        for k in range(r):
+            weight, p = R[j, k], dP[k]
+            for i in range(n):
+                change[i] -= weight * p[i]
+        row = plan[j]
+        for i in range(n):
+            part = row[i] * change[i]
+            first[i] += part
+            second[i] += part * change[i]
+    largest = 0.0
+    for i in range(n):
+        mean = first[i] / a[i]
+        largest = max(largest, second[i] / a[i] - mean * mean)
+    return math.sqrt(largest) / epsilon
+
+
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
 def climb(
-    C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, accuracy: float, limit: int
+    C: Any,
+    R: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    q: Any,
+    epsilon: float,
+    g: Any,
+    P: Any,
+    accuracy: float,
+    limit: int,
+    far: float,
 ) -> Any:
-    """Newton steps at one strength, from (g, P) and into them; the evaluations they took, and f.
+    """Newton steps at one strength, from (g, P) and into them.
 
-    They end at column error and moment mismatch `accuracy`; if that is 0, after a whole step that promised little.
+    They end at column error and moment mismatch `accuracy`; if that is 0, after a whole step of little reach, or before
+    a first one of more reach than `far`. Returns the evaluations they took, whether they ended as they should, the
+    reach of the first step, and f.
     """
     (m, n), r = C.shape, R.shape[1]
     here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     there = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
     dg, dP, residual = np.empty(m), np.empty((r, n)), np.empty((r, n))
     value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
-    spent, earlier, balanced, damping = 1, np.inf, False, 0.0
+    spent, earlier, balanced, damping, first = 1, np.inf, False, 0.0, -1.0
     while spent < limit:
         error, mismatch = 0.0, 0.0
         for j in range(m):
@@ -265,9 +326,9 @@ def climb(
                 residual[k, i] = here[3][k, i] - c[k, i] - q[k, i] * P[k, i]
                 mismatch += 0.5 * residual[k, i] * residual[k, i] / q[k, i]
         if accuracy > 0 and error <= accuracy and mismatch <= accuracy * max(abs(value), epsilon):
-            break
+            return spent, True, first, here[1]
         if not balanced and np.any(here[2] < STARVED * b):  # an update of Sinkhorn's, which always ascends
-            g += epsilon * np.log(b / np.maximum(here[2], LEAST))
+            g += epsilon * np.log(b / np.maximum(here[2], TINY))
             value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
             spent, balanced = spent + 1, True
             continue
@@ -279,6 +340,11 @@ def climb(
         for k in range(r):
             for i in range(n):
                 slope += dP[k, i] * residual[k, i]
+        reach = _reach(R, a, epsilon, here[0], dg, dP)
+        if first < 0:
+            first = reach
+            if first > far:
+                break
         while t > SHORTEST and not accepted:
             h, Q = g + t * dg, P + t * dP
             next_value, next_magnitude = _evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
@@ -288,7 +354,7 @@ def climb(
             t *= 0.5
         if lost and error > 0.5 * earlier:
             break
-        near = accuracy == 0.0 and t == 0.5 and slope <= CLOSE * epsilon and damping <= UNDAMPED
+        near = accuracy == 0.0 and t == 0.5 and reach <= CLOSE and damping <= UNDAMPED
         # Where the model promised too much, the next step is damped.
         damping = 0.1 * damping if t == 0.5 else damping if t > 0.2 else max(10.0 * damping, DAMPING)
         if not accepted:
@@ -298,8 +364,8 @@ def climb(
         g[:], P[:] = h, Q
         here, there, value, magnitude, earlier = there, here, next_value, next_magnitude, error
         if near:
-            break
-    return spent, here[1]
+            return spent, True, first, here[1]
+    return spent, False, first, here[1]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
@@ -315,38 +381,42 @@ def follow(
     b: Double,
     c: Double,
     q: Double,
-    strengths: list[float],
+    first: float,
+    last: float,
     g: Double,
     P: Double,
     accuracy: float,
     limit: int,
     updates: int,
 ) -> tuple[int, Double]:
-    """Solves for every strength from the solution of the one before, in (g, P); evaluations, and f.
+    """Solves for the last strength along a path from the first, in (g, P); evaluations, and f.
 
-    Begins with so many of Sinkhorn's updates. All but the last strength are only solved as far as the next one needs
-    it; at most `limit` evaluations each.
+    Begins with so many of Sinkhorn's updates. Strengths on the way are only solved as far as the next one needs it; at
+    most `limit` evaluations each.
     """
     (m, n), r = C.shape, R.shape[1]
     problem, here = (C, R, a, b, c, q), (np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n)))
-    spent, f = updates, here[1]
     for _ in range(updates):
-        evaluate(*problem, strengths[0], g, P, here)
-        g += strengths[0] * np.log(b / np.maximum(here[2], LEAST))
-    last_g, last_P = g.copy(), P.copy()
-    for s, strength in enumerate(strengths):
-        if s > 1:
-            # Where the path leads to, if that is higher than where it is.
-            t = (strengths[s - 1] - strength) / (strengths[s - 2] - strengths[s - 1])
-            h, Q = g + t * (g - last_g), P + t * (P - last_P)
-            last_g[:], last_P[:] = g, P
-            stay, _ = evaluate(*problem, strength, g, P, here)
-            lead, _ = evaluate(*problem, strength, h, Q, here)
-            spent += 2
-            if lead > stay:
-                g[:], P[:] = h, Q
-        elif s == 1:
-            last_g[:], last_P[:] = g, P
-        count, f = climb(*problem, strength, g, P, accuracy if s == len(strengths) - 1 else 0.0, limit)
+        evaluate(*problem, first, g, P, here)
+        g += first * np.log(b / np.maximum(here[2], TINY))
+    spent, strength, stride = updates, first, STRIDE
+    before: tuple[float, Double, Double] | None = None
+    if strength > last:
+        spent += climb(*problem, strength, g, P, 0.0, limit, math.inf)[0]
+    while strength > last:
+        following, stride = ahead(strength, last, stride)
+        solved = strength, g.copy(), P.copy()
+        if before is not None:  # go on as it went
+            t = (strength - following) / (before[0] - strength)
+            g += t * (g - before[1])
+            P += t * (P - before[2])
+        patience = (HASTE, FAR) if stride > LEAST else (limit, math.inf)
+        count, near, reach, _ = climb(*problem, following, g, P, 0.0, *patience)
         spent += count
-    return spent, f
+        if near or stride <= LEAST:
+            before, strength, stride = solved, following, longer(stride, reach)
+        else:
+            g[:], P[:] = solved[1:]
+            stride = shorter(stride)
+    count, _, _, f = climb(*problem, last, g, P, accuracy, limit, math.inf)
+    return spent + count, f

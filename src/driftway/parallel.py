@@ -93,23 +93,27 @@ def free_blas() -> Iterator[None]:
 
 
 def _limit() -> None:
-    global _limiter
-    if _limiter is None:  # else it is so already; asking BLAS again would cost more than a small product
-        _limiter = _blas().limit(limits=1, user_api="blas")
+    global _before
+    if _before is None:  # else it is so already; asking BLAS again would cost more than a small product
+        _before = [library.get_num_threads() for library in _blas()]
+        for library in _blas():
+            library.set_num_threads(1)
 
 
 def _restore() -> None:
-    global _limiter
-    limiter, _limiter = _limiter, None
-    if limiter is not None:
-        limiter.restore_original_limits()
+    global _before
+    before, _before = _before, None
+    if before is not None:
+        for library, threads in zip(_blas(), before, strict=True):
+            library.set_num_threads(threads)
 
 
-# What was there before BLAS was limited, and in how many blocks, of whatever threads, it is.
-_limiter: Any = None
+# The threads that every BLAS had before it was limited, and in how many blocks, of whatever threads, it is.
+_before: list[int] | None = None
 _depth, _lock = 0, Lock()
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> list[Any]:
+    """The libraries that are loaded."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

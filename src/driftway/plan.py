@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import dger
 
-from driftway.blockwise import entropy_of
 from driftway.engine import Engine, Request, Sweep
 from driftway.interchange import kind_of
 from driftway.matrices import LogOf, Matrix
@@ -134,28 +132,39 @@ class Plan:
         if self.remainder is not None:
             return self
         if rows is None or columns is None:
-            sums = self.sweep()
-            rows, columns = sums.rows, sums.columns
+            rows, columns = self._marginals(self.f, self.g)
         # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
         margin = 1e-14 + 5.0 * self.rounding
         if np.abs(rows - self.a).sum() <= EXACT * self.a.sum():  # rounding: either side may be lowered first
             f, g = self.f, self.g + _log_ratio(self.b, columns, margin)
         else:
             f = self.f + _log_ratio(self.a, rows, margin)
-            g = self.g + _log_ratio(self.b, self._scaled(f, self.g).sweep().columns, margin)
-        lowered = self._scaled(f, g)
-        sums = lowered.sweep()
-        if (sums.rows > self.a).any():  # by rounding
-            lowered = self._scaled(f + _log_ratio(self.a, sums.rows, margin), g)
-            f, sums = lowered.f, lowered.sweep()
-        u, v = np.maximum(self.a - sums.rows, 0.0), np.maximum(self.b - sums.columns, 0.0)
+            g = self.g + _log_ratio(self.b, self._marginals(f, self.g)[1], margin)
+        rows, columns = self._marginals(f, g)
+        if (rows > self.a).any():  # by rounding
+            f = f + _log_ratio(self.a, rows, margin)
+            rows, columns = self._marginals(f, g)
+        u, v = np.maximum(self.a - rows, 0.0), np.maximum(self.b - columns, 0.0)
         if (missing := u.sum()) <= 0 or v.sum() <= 0:
-            return lowered
+            u, v, missing = np.zeros_like(u), np.zeros_like(v), 1.0
         v /= missing
-        values = lowered.values
-        if values is not None:  # its own copy: uvᵀ is added in place
-            values = dger(1.0, v, u, a=values.T, overwrite_a=True).T
-        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, (u, v), values)
+        values = None
+        if self.values is not None:
+            values = self.engine.scaled(self.values, *self._factors(f, g), u, v)
+        remainder = (u, v) if v.any() else None
+        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, remainder, values)
+
+    def _marginals(self, f: Double, g: Double) -> tuple[Double, Double]:
+        """The row and column sums that the plan would have with other potentials."""
+        if self.values is None:
+            sums = self.engine.sweep(Request(self.log, f, g))
+            return sums.rows, sums.columns
+        s, t = self._factors(f, g)
+        return s * (self.values @ t), t * (s @ self.values)
+
+    def _factors(self, f: Double, g: Double) -> tuple[Double, Double]:
+        """What other potentials multiply rows and columns by."""
+        return np.exp(_difference(f, self.f)), np.exp(_difference(g, self.g))
 
     def sweep(
         self,
@@ -171,14 +180,20 @@ class Plan:
             )
         gamma = self.values
         n, m = gamma.shape
+        other = None if inner is None else self.engine.assemble(inner)
+        if entropy:
+            rows, columns, product, spread = self.engine.sums(gamma, gamma if other is None else other)
+        else:
+            rows, columns = gamma @ np.ones(m), np.ones(n) @ gamma
+            product, spread = 0.0 if other is None else float(np.vdot(gamma, other)), 0.0
         return Sweep(
             f=self.f,
-            rows=gamma @ np.ones(m),
-            columns=np.ones(n) @ gamma,
+            rows=rows,
+            columns=columns,
             right=np.empty((n, 0)) if right is None else gamma @ right,
             left=np.empty((m, 0)) if left is None else gamma.T @ left,
-            inner=0.0 if inner is None else float(np.vdot(gamma, self.engine.assemble(inner))),
-            entropy=self.engine.total(entropy_of, gamma) if entropy else 0.0,
+            inner=product if other is not None else 0.0,
+            entropy=spread,
         )
 
     def array(self) -> Double:
@@ -202,14 +217,6 @@ class Plan:
         if self.remainder is not None:
             gamma += np.multiply.outer(self.remainder[0][block], self.remainder[1])
         return gamma
-
-    def _scaled(self, f: Double, g: Double) -> Plan:
-        """The plan with other potentials; the values held, if any, follow by scaling."""
-        values = None
-        if self.values is not None:
-            values = self.values * np.exp(_difference(f, self.f))[:, None]
-            values *= np.exp(_difference(g, self.g))
-        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, None, values)
 
     def _like(self, operand: npt.ArrayLike, result: Double) -> Array:
         """`result` in the plan's dtype, a vector if the operand was one, and in the operand's library."""

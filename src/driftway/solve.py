@@ -142,9 +142,9 @@ def _run(
     flag("progress", progress)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
-    if isinstance(solver, type) or not isinstance(solver, Solver | None):
+    if solver is not None and (isinstance(solver, type) or not isinstance(solver, Solver)):
         raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
-    if isinstance(engine, type) or not isinstance(engine, Engine | None):
+    if engine is not None and (isinstance(engine, type) or not isinstance(engine, Engine)):
         raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
     engine = Threads() if engine is None else engine

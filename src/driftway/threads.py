@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.blockwise import add_remainder, entropy_of, exponentiate
-from driftway.compiled_form import LOG2E, CompiledForm, compiled_code, numba_installed
+from driftway.compiled_form import LOG2E, CompiledForm, compiled_code, numba_installed, scratch
 from driftway.engine import SAFE, Request, Sweep
-from driftway.matrices import Dense, Matrix
+from driftway.matrices import Dense, Factored, Matrix, is_plain
 from driftway.parallel import Workers, available_cores
 from driftway.stored import StoredKernel
 from driftway.validation import flag, positive_integer
@@ -149,10 +149,10 @@ class Threads(Workers):
 
         def visit(part: slice) -> _Part:
             columns, left = np.zeros(out.m), np.zeros((out.c, out.m))
-            buffer, excess = np.empty((4, out.m), real), 0.0
+            held, excess = scratch(out.m, real), 0.0
             for block, terms in form.over(self.blocks(part, out.m), part):
                 where = block.start, block.stop, terms, form.f
-                sums = out.rows, out.right, columns, left, buffer
+                sums = out.rows, out.right, columns, left, held
                 if request.remainder is None:
                     code.sweep_rows(*where, mass, safe, V, U, form.shifts, *sums)
                 else:
@@ -203,9 +203,9 @@ class Threads(Workers):
         form, code = CompiledForm(log, f, g), compiled_code()
 
         def visit(part: slice) -> None:
-            buffer = np.empty((1, m))
+            held = scratch(m, np.float64)
             for block, terms in form.over(self.blocks(part, m), part):
-                code.fill_rows(block.start, block.stop, terms, form.f, buffer, out, 0)
+                code.fill_rows(block.start, block.stop, terms, form.f, held, out, 0)
 
         self.each(visit, n, m, blas=not form.entrywise)
         return out
@@ -216,7 +216,7 @@ class Threads(Workers):
         size = max(1, GRAM_ENTRIES // m)
 
         def visit(part: slice) -> Double:
-            total, buffer, gamma = np.zeros((m, m)), np.empty((1, m)), np.empty((0, m))
+            total, held, gamma = np.zeros((m, m)), scratch(m, np.float64), np.empty((0, m))
             for low in range(part.start, part.stop, size):
                 block = slice(low, min(low + size, part.stop))
                 if form is None:
@@ -224,7 +224,7 @@ class Threads(Workers):
                 else:
                     gamma = np.empty((block.stop - block.start, m))
                     for rows, terms in form.over([block], block):
-                        compiled_code().fill_rows(rows.start, rows.stop, terms, form.f, buffer, gamma, block.start)
+                        compiled_code().fill_rows(rows.start, rows.stop, terms, form.f, held, gamma, block.start)
                 for factor in factors:
                     B = factor[block] @ basis.T
                     B *= gamma
@@ -236,7 +236,17 @@ class Threads(Workers):
     def assemble(self, matrix: Matrix) -> Double:
         if isinstance(matrix, Dense):
             return matrix.values
-        return self._fill(matrix.rows, np.empty(matrix.shape))
+        if isinstance(matrix, Factored) and (held := matrix.held) is not None:
+            return held
+        terms, out = matrix.terms(bilinear=False) if self.compiled else None, np.empty(matrix.shape)
+        if terms is None or not terms.x.size:
+            return self._fill(matrix.rows, out)
+        _, zeros, base, *cloud = terms
+        code = compiled_code()
+        self.each(
+            lambda part: code.form_rows(part.start, part.stop, (base, 0, *cloud, zeros), out), *matrix.shape, blas=False
+        )
+        return out
 
     def total(self, function: Callable[..., float], *arrays: Double) -> float:
         n, m = arrays[0].shape
@@ -245,6 +255,39 @@ class Threads(Workers):
             return sum(function(*(array[block] for array in arrays)) for block in self.blocks(part, m))
 
         return float(sum(self.each(visit, n, m)))
+
+    def sums(self, gamma: Double, other: Double) -> tuple[Double, Double, float, float]:
+        n, m = gamma.shape
+        rows = np.empty(n)
+
+        def visit(part: slice) -> tuple[Double, float, float]:
+            columns, inner, entropy = np.zeros(m), 0.0, 0.0
+            if self.compiled and is_plain(gamma) and is_plain(other):
+                inner, entropy = compiled_code().sum_rows(part.start, part.stop, gamma, other, rows, columns)
+                return columns, inner, entropy / LOG2E - rows[part].sum()
+            for block in self.blocks(part, m):
+                rows[block] = gamma[block].sum(axis=1)
+                columns += gamma[block].sum(axis=0)
+                inner += float(np.vdot(gamma[block], other[block]))
+                entropy += entropy_of(gamma[block])
+            return columns, inner, entropy
+
+        columns, inner, entropy = (sum(part) for part in zip(*self.each(visit, n, m), strict=True))
+        return rows, np.asarray(columns), float(inner), float(entropy)
+
+    def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
+        out = np.empty(gamma.shape)
+
+        def visit(part: slice) -> None:
+            if self.compiled and is_plain(gamma):
+                compiled_code().scale_and_add(part.start, part.stop, gamma, s, t, u, v, out)
+                return
+            np.multiply(gamma[part], s[part, None], out=out[part])
+            out[part] *= t
+            out[part] += np.multiply.outer(u[part], v)
+
+        self.each(visit, *gamma.shape)
+        return out
 
     def _fill(self, rows: Callable[[slice], Double], array: T) -> T:
         n, m = array.shape  # type: ignore[attr-defined]

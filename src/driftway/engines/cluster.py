@@ -252,6 +252,12 @@ class Dask:
     def total(self, function: Callable[..., float], *arrays: Double) -> float:
         return self._host.total(function, *arrays)
 
+    def sums(self, gamma: Double, other: Double) -> tuple[Double, Double, float, float]:
+        return self._host.sums(gamma, other)
+
+    def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
+        return self._host.scaled(gamma, s, t, u, v)
+
     def _reduced(
         self, function: Callable[..., Any], log: Matrix, how: str, arguments: Callable[[Sharding], list[Any]]
     ) -> Double:

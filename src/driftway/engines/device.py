@@ -123,6 +123,12 @@ class Torch:
     def total(self, function: Callable[..., float], *arrays: Double) -> float:
         return self._host.total(function, *arrays)
 
+    def sums(self, gamma: Double, other: Double) -> tuple[Double, Double, float, float]:
+        return self._host.sums(gamma, other)
+
+    def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
+        return self._host.scaled(gamma, s, t, u, v)
+
     def _place(self, *, single: bool = False) -> Place:
         torch = self._torch
         rough = self.dtype == "float32" or (single and self.mixed)

@@ -71,7 +71,10 @@ class ShardedCloudCost:
             )
 
     def rows(self, block: slice) -> Array:
-        return PointCloudCost(self.X[block], self.Y, self.metric).rows(slice(None))
+        low, high, step = block.indices(self.shape[0])
+        pieces = [block] if step == 1 else [slice(i, i + 1) for i in range(low, high, step)]
+        points = np.vstack([self.X[piece] for piece in pieces])
+        return PointCloudCost(points, self.Y, self.metric).rows(slice(None))
 
 
 def _constant(X: Array, value: float) -> npt.NDArray[np.float64]:

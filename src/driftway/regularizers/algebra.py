@@ -58,7 +58,7 @@ class Sum(Regularizer):
 
     def __init__(self, terms: Sequence[Regularizer]) -> None:
         self.terms = list(terms)
-        self.convex = all(term.convex for term in terms)
+        self.convex, self.proven = all(term.convex for term in terms), all(term.proven for term in terms)
         self.minimum = _total([term.minimum for term in terms])
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ class Multiple(Regularizer):
 
     def __init__(self, term: Regularizer, factor: float) -> None:
         self.term, self.factor = term, factor
-        self.convex = term.convex
+        self.convex, self.proven = term.convex, term.proven
         self.minimum = None if term.minimum is None else factor * term.minimum
 
     def __repr__(self) -> str:

@@ -49,6 +49,7 @@ class Laplacian(MomentRegularizer):
 
     convex = True
     minimum = 0.0
+    proven = True
 
     def __init__(
         self,

@@ -28,11 +28,19 @@ class Regularizer(ABC):
     minimum : a number that J never falls below, if one is known
     smoothness : L such that L·H − J is convex on the couplings, so that steps up to 1/L descend
     conjugate : J*(G) = sup over γ of ⟨G, γ⟩ − J(γ)
+    proven : whether all this is known to be true, as it is of the regularisers of this library; what is not is put to
+        the test during a solve, at the plan a ⊗ b
     """
 
     __array_ufunc__ = None  # array * regularizer is an error, not an array of objects
     convex: bool = False
     minimum: float | None = None
+    proven: bool = False
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What is proven of a class is not of those derived from it."""
+        super().__init_subclass__(**options)
+        cls.proven = vars(cls).get("proven", False)
 
     @abstractmethod
     def value(self, gamma: Double) -> float:
@@ -141,6 +149,7 @@ class Zero(MomentRegularizer):
 
     convex = True
     minimum = 0.0
+    proven = True
 
     def __init__(self, n: int, m: int) -> None:
         self.right_basis_, self.left_basis_ = np.empty((m, 0)), np.empty((n, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -37,6 +38,7 @@ class TimeSmoothness(MomentRegularizer):
 
     convex = True
     minimum = 0.0
+    proven = True
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class TimeSmoothness(MomentRegularizer):
     def left_basis(self) -> Double:
         return np.empty((len(self.previous), 0))
 
-    @property
+    @cached_property
     def smoothness(self) -> float:
         """2 r² maxᵢ wᵢ/aᵢ for Y in a ball of radius r, by Pinsker's inequality in each row."""
         return 2.0 * radius(self.Y) ** 2 * float((self._w * self._inverse).max())
@@ -97,7 +99,7 @@ class TimeSmoothness(MomentRegularizer):
         quadratic = np.divide(squares, 4.0 * self._w * self._inverse, out=np.zeros_like(squares), where=self._w > 0)
         return float(np.vdot(right, self.a[:, None] * self._target) + quadratic.sum())
 
-    @property
+    @cached_property
     def row_quadratic(self) -> RowQuadratic:
         """wᵢ ‖(γY)ᵢ/aᵢ − zᵢ‖² has centre aᵢzᵢ and curvature aᵢ²/2wᵢ."""
         # Without aᵢ², which over- or underflows long before.

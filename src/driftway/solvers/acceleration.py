@@ -63,6 +63,7 @@ def mixing(alpha: float, weight: float) -> float:
 def accelerated(model: Model, state: State, accuracy: float, *, adapt: bool) -> State:
     """The next state; with `adapt` the step size follows from what is measured, without it never changes."""
     z, tangent, memory = state.point, state.tangent, state.memory
+    assert tangent is not None
     x, y, alpha, inner = memory.x, memory.y, memory.alpha, 0
     theta = mixing(alpha, memory.weight)
     while True:

@@ -54,6 +54,7 @@ class ConditionalGradient:
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
         memory, tangent = state.memory, state.tangent
+        assert tangent is not None
         log = (model.cost + tangent.gradient) / -model.epsilon
         f, g, inner, t = memory.f, memory.g, 0, 0.0
         # Only exactly feasible plans are mixed, or the search would trade feasibility for objective. An oracle

@@ -11,28 +11,43 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from driftway.balancing import balance
-from driftway.damping import CLOSE, DAMPING, HIGHEST, SHORTEST, UNDAMPED
 from driftway.engine import Engine
 from driftway.iteration import Start, State, require_entropy
 from driftway.matrices import Factored
 from driftway.model import Model
+from driftway.path import (
+    CLOSE,
+    DAMPING,
+    FAR,
+    HASTE,
+    HIGHEST,
+    LEAST,
+    SHORTEST,
+    STRIDE,
+    UNDAMPED,
+    ahead,
+    longer,
+    shorter,
+)
 from driftway.problem import Problem
 from driftway.quasi_newton import Ascent, remaining, search
 from driftway.rowwise import is_remote
-from driftway.solvers.moment_dual import Place, Space, at, evaluator, fits, newton_direction
+from driftway.solvers.moment_dual import Place, Space, at, evaluator, fits, newton_direction, settled
 from driftway.validation import positive_integer
 
 Double = npt.NDArray[np.float64]
 
-# The path of strengths: from where the problem is easy (a share of J's smoothness, or of the cost's range),
-# each a multiple of the last and solved to a rough accuracy.
-EASY_SMOOTHNESS, EASY_RANGE, FACTOR, STAGE_ACCURACY, STAGE_LIMIT = 0.003, 0.005, 0.5, 1e-2, 300
+# The path of strengths: from where the problem is easy (a share of J's smoothness, or of the cost's range), by strides,
+# each strength solved to a rough accuracy.
+EASY_SMOOTHNESS, EASY_RANGE, STAGE_ACCURACY, STAGE_LIMIT = 0.003, 0.005, 1e-2, 300
 # A start whose columns are off by more than this is worse than none; and one by less than that is worth showing.
-FAR, FINE = 1.0, 1e-4
+WORTHLESS, FINE = 1.0, 1e-4
 # Evaluations after which the rate of progress is judged, and the largest system and number of moments for Newton.
 PATIENCE, NEWTON_SIZE, NEWTON_MOMENTS = 25, 3000, 12
+# Sweeps that may settle the rows between two Newton steps.
+SETTLING = 12
 # Problems up to this size are solved by compiled Newton steps alone, after a few of Sinkhorn's updates.
-SMALL_COLUMNS, SMALL_ENTRIES, UPDATES = 128, 2**18, 3
+SMALL_COLUMNS, SMALL_ENTRIES, UPDATES = 128, 2**19, 3
 # Their path begins at that many times the strength where it would otherwise begin.
 SMALL_EASY = 10.0
 
@@ -75,10 +90,10 @@ class DualAscent:
             if start.log is not None:  # what φ does not see has no coefficient, whatever another φ saw
                 P = np.where(space.seen, -epsilon * start.log.P, P)
             here = at(model, space, epsilon, start.g, P, start.f / epsilon)
-            if here.error <= FAR:
-                course, spent = _Course(here, []), 0
+            if here.error <= WORTHLESS:
+                course, spent = _Course(here, epsilon), 0
                 if _is_small(model, space):
-                    course, spent = _small(model, space, [epsilon], here.g, P, accuracy, 0)
+                    course, spent = _small(model, space, epsilon, here.g, P, accuracy, 0)
                 return self._round(model, course, 1 + spent, accuracy)
         return self._round(model, *_first(model, space, accuracy), accuracy)
 
@@ -88,13 +103,13 @@ class DualAscent:
     def _round(self, model: Model, course: _Course, spent: int, accuracy: float) -> State:
         spent += course.run(model, accuracy, self.round_length)
         # On the way the plan is that of a larger strength, and the last one may be solved better than the present.
-        places = [course.here] if course.last is None else [course.here, course.last]
+        places = [course.here] if course.reached is None else [course.here, course.reached]
         shown = course.here if course.here.error <= FINE else min(places, key=lambda place: place.error)
-        point = model.evaluate(shown.plan(model))
+        point = model.evaluate(shown.plan(model), shown.columns, shown.means[:, : shown.P.shape[1]])
         potentials = shown.epsilon * point.plan.f, shown.epsilon * point.plan.g
         bound = max(_bound(model, place) for place in places)
-        tangent = model.tangent(point)
-        return State(point, tangent, bound, potentials, np.nan, spent, course, polish=False, exhausted=course.stuck)
+        magnitude = max(place.space.mass * place.magnitude for place in places)
+        return State(point, None, bound, potentials, np.nan, spent, course, magnitude, exhausted=course.stuck)
 
 
 def _bound(model: Model, place: Place) -> float:
@@ -110,14 +125,11 @@ def _highest_entropy(model: Model) -> float:
 def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
     """The course to ε from where the problem is easy, and the sweeps it took to begin."""
     small = _is_small(model, space)
-    easy = max(EASY_SMOOTHNESS * (model.J.smoothness or 0.0), EASY_RANGE * model.spread) * (
-        SMALL_EASY if small else 1.0
-    )
-    count = max(0, math.ceil(math.log(easy / model.epsilon) / -math.log(FACTOR))) if easy > model.epsilon else 0
-    first, *ahead = [model.epsilon * FACTOR**-k for k in range(count, -1, -1)]
+    easy = max(EASY_SMOOTHNESS * (model.J.smoothness or 0.0), EASY_RANGE * model.spread)
+    first = max(model.epsilon, easy * (SMALL_EASY if small else 1.0))
     m, P = model.cost.shape[1], np.zeros_like(space.centre)
     if small:
-        return _small(model, space, [first, *ahead], np.zeros(m), P, accuracy, UPDATES)
+        return _small(model, space, first, np.zeros(m), P, accuracy, UPDATES)
     plain = balance(
         model.cost / -first,
         model.a,
@@ -128,7 +140,7 @@ def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
         max_iter=STAGE_LIMIT,
         engine=model.engine,
     )
-    return _Course(at(model, space, first, first * plain.g, P, plain.f), ahead), plain.n_iter + 1
+    return _Course(at(model, space, first, first * plain.g, P, plain.f), model.epsilon), plain.n_iter + 1
 
 
 def is_small(shape: tuple[int, int], engine: Engine) -> bool:
@@ -144,11 +156,13 @@ def _is_small(model: Model, space: Space) -> bool:
 
 
 def _small(
-    model: Model, space: Space, strengths: list[float], g: Double, P: Double, accuracy: float, updates: int
+    model: Model, space: Space, first: float, g: Double, P: Double, accuracy: float, updates: int
 ) -> tuple[_Course, int]:
-    """The problem solved by compiled Newton steps along a path of strengths, and the evaluations it took."""
+    """The problem solved by compiled Newton steps along a path from a first strength, and the evaluations it took."""
     rows, columns, mass = space.a > 0, space.b > 0, space.mass
-    C = model.engine.assemble(model.cost)[np.ix_(rows, columns)].T
+    C = model.engine.assemble(model.cost).T
+    if not (rows.all() and columns.all()):
+        C = C[np.ix_(columns, rows)]
     masses = space.a[rows] / mass, space.b[columns] / mass
     quadratic = (np.ascontiguousarray(array[rows].T / mass) for array in (space.centre, space.curvature))
     h, Q = np.ascontiguousarray(g[columns]), np.ascontiguousarray(P[rows].T)
@@ -158,7 +172,8 @@ def _small(
         np.ascontiguousarray(space.R[columns]),
         *masses,
         *quadratic,
-        strengths,
+        first,
+        model.epsilon,
         h,
         Q,
         0.1 * accuracy,
@@ -167,107 +182,129 @@ def _small(
     )
     g, P, shift = g.copy(), P.copy(), np.zeros(rows.size)
     g[columns], P[rows], shift[rows] = h, Q.T, f / model.epsilon + math.log(mass)
-    return _Course(at(model, space, model.epsilon, g, P, shift), []), spent + 1
+    return _Course(at(model, space, model.epsilon, g, P, shift), model.epsilon), spent + 1
 
 
 @dataclass
 class _Course:
-    """An ascent along a path of strengths: where it is, and the strengths still ahead.
+    """An ascent along a path of strengths: where it is, where it goes, and the last two strengths that were solved.
 
-    Once L-BFGS was too slow for one strength, Newton's method begins at once with the next, and `near` says that a
-    step of it was whole and promised little.
+    L-BFGS solves every strength to a rough accuracy. Where that is too slow, Newton's method takes over and follows the
+    path near the optimum (`near`), by strides that depend on the `reach` of its first step at a strength.
     """
 
     here: Place
-    ahead: list[float]
+    goal: float
+    reached: Place | None = None
+    before: Place | None = None
+    stride: float = STRIDE
     ascent: Ascent = field(default_factory=Ascent)
-    last: Place | None = None
     spent: int = 0
-    stuck: bool = False
     hard: bool = False
     near: bool = False
+    reach: float = math.nan
     damping: float = 0.0
+    hopeless: bool = False
+    stuck: bool = False
 
     def run(self, model: Model, accuracy: float, limit: int) -> int:
         """Goes on until the strength asked for is solved to `accuracy`, or for so many sweeps; the sweeps it took."""
         total = 0
-        while total < limit:
-            if not self.ahead:
-                count, self.stuck = self._climb(model, accuracy, limit - total)
-                return total + count
-            count, stuck = self._climb(model, STAGE_ACCURACY, min(limit - total, STAGE_LIMIT - self.spent))
-            total, self.spent = total + count, self.spent + count
-            if stuck or self._solved(STAGE_ACCURACY) or self.spent >= STAGE_LIMIT:
-                total += self._next(model)
+        while total < limit and not self.stuck and not self._solved(accuracy):
+            total += self._follow(model) if self.hard else self._ascend(model, accuracy, limit - total)
         return total
 
+    @property
+    def _last(self) -> bool:
+        """Whether this is the strength asked for."""
+        return self.here.epsilon <= self.goal
+
     def _solved(self, accuracy: float) -> bool:
-        """Whether this strength is solved to `accuracy`, or by Newton's method as far as the next one needs it."""
-        return self.near if self.hard and self.ahead else self.here.within(accuracy)
+        return self._last and self.here.within(accuracy)
 
-    def _next(self, model: Model) -> int:
-        """The next strength, begun where the path leads to, if that is higher than where it is."""
-        reached, last, epsilon, spent = self.here, self.last, self.ahead[0], 1
-        here = reached.under(model, epsilon)
-        if last is not None:
-            there = evaluator(model, here)(reached.x + FACTOR * (reached.x - last.x))
-            here, spent = there if there is not None and there.value > here.value else here, 2
-        self.here, self.ahead, self.last = here, self.ahead[1:], reached
-        self.ascent, self.spent, self.near = Ascent(), 0, False
-        return spent
+    def _ascend(self, model: Model, accuracy: float, limit: int) -> int:
+        """Some steps of L-BFGS, and what follows from where they led; the sweeps spent."""
+        before, wanted = self.here, accuracy if self._last else STAGE_ACCURACY
+        few = min(PATIENCE, limit)
+        self.here, count, stuck = self.ascent.run(
+            before, evaluator(model, before), lambda place: place.within(wanted), few
+        )
+        self.spent += count
+        if self.here.within(wanted):
+            return count if self._last else count + self._pass(model)
+        cost = math.inf if self.hopeless else _newton_cost(self.here)
+        if cost < math.inf and (stuck or remaining(before.distance, self.here.distance, wanted, count) > cost):
+            self._turn_to_newton()
+        elif not self._last and (stuck or self.spent >= STAGE_LIMIT):
+            count += self._pass(model)
+        else:
+            self.stuck = stuck
+        return count
 
-    def _climb(self, model: Model, accuracy: float, limit: int) -> tuple[int, bool]:
-        """So many evaluations, or up to column error and moment mismatch `accuracy`.
+    def _turn_to_newton(self) -> None:
+        """Leaves the path to Newton's method, at the last strength where L-BFGS brought it near, if it is not here."""
+        if self.reached is not None and not self.here.within(STAGE_ACCURACY):
+            self.here, self.reached, self.before = self.reached, self.before, None
+        self.hard, self.near, self.spent, self.damping, self.reach = True, False, 0, 0.0, math.nan
 
-        The evaluations spent, and whether rounding allows no more.
+    def _follow(self, model: Model) -> int:
+        """The next strength if this is passed, a nearer one if it was too far, or a Newton step; the sweeps spent."""
+        if not self._last and (self.near or self.spent >= STAGE_LIMIT):
+            return self._pass(model)
+        direction, reach = newton_direction(model, self.here, self.damping)
+        self.reach = reach if math.isnan(self.reach) else self.reach
+        too_far = self.reach > FAR or self.spent >= HASTE
+        if too_far and not self.near and self.stride > LEAST and self.reached is not None:
+            self.stride = shorter(self.stride)
+            return self._leap(model)
+        return self._step(model, direction, reach)
+
+    def _pass(self, model: Model) -> int:
+        """Takes this strength for solved, and goes to the next."""
+        if self.hard:
+            self.stride = longer(self.stride, self.reach)
+        self.reached, self.before = self.here, self.reached
+        return self._leap(model)
+
+    def _leap(self, model: Model) -> int:
+        """Goes from the last strength that was solved to the next, where the path leads to if that is higher."""
+        reached, before = self.reached, self.before
+        assert reached is not None
+        epsilon, self.stride = ahead(reached.epsilon, self.goal, self.stride)
+        self.here, spent = reached.under(model, epsilon), 1
+        if before is not None:
+            t = (reached.epsilon - epsilon) / (before.epsilon - reached.epsilon)
+            there, spent = evaluator(model, self.here)(reached.x + t * (reached.x - before.x)), 2
+            if there is not None and there.value > self.here.value:
+                self.here = there
+        self.ascent, self.spent, self.hopeless = Ascent(), 0, False
+        self.near, self.damping, self.reach = False, 0.0, math.nan
+        return spent + (self._settle(model) if self.hard else 0)
+
+    def _step(self, model: Model, direction: Double, reach: float) -> int:
+        """A line search along the direction of Newton's method; the sweeps spent.
+
+        Where nothing is higher, the next step is damped, and in the end L-BFGS has to go on.
         """
-        spent, cost = 0, _newton_cost(self.here)
-        while spent < limit and not self._solved(accuracy):
-            before, count, stuck = self.here, 0, False
-            if not self.hard:
-                evaluate = evaluator(model, before)
-                few = min(PATIENCE, limit - spent)
-                self.here, count, stuck = self.ascent.run(before, evaluate, lambda place: place.within(accuracy), few)
-                spent += count
-                if self._solved(accuracy):
-                    break
-            slow = stuck or remaining(before.distance, self.here.distance, accuracy, count) > cost
-            if cost < math.inf and (self.hard or slow):
-                self.hard = True
-                count, stuck = self._newton(model, accuracy, limit - spent)
+        here, damping = self.here, self.damping
+        slope = float(np.dot(direction, here.gradient))
+        there, count = search(here, direction, evaluator(model, here), SHORTEST) if slope > 0 else (None, 0)
+        self.spent, self.damping = self.spent + count, _damped(damping, count)
+        if there is None:
+            if not slope > 0 or self.damping > HIGHEST:
+                self.hard, self.hopeless = False, True
                 self.ascent.forget()
-                spent += count
-                if not stuck and spent < limit and not self._solved(accuracy):  # too far away for it
-                    cost, self.hard = math.inf, False
-            if stuck:
-                return spent, True
-        return spent, False
+            return count
+        self.here, self.near = there, self.near or (count == 1 and reach <= CLOSE and damping <= UNDAMPED)
+        count += self._settle(model)
+        before, now = (place.error + place.mismatch for place in (here, self.here))
+        if self.here.value <= here.value and now > 0.5 * before:  # as far as rounding allows
+            self.near, self.stuck = True, self._last
+        return count
 
-    def _newton(self, model: Model, accuracy: float, limit: int) -> tuple[int, bool]:
-        """Damped Newton steps with a line search; the sweeps spent, and whether they went as far as rounding allows.
-
-        They end early where no step along the direction is higher, and on the way where the strength is passed.
-        """
-        spent = 0
-        while spent < limit and not self._solved(accuracy):
-            here = self.here
-            direction = newton_direction(model, here, self.damping)
-            slope = float(np.dot(direction, here.gradient))
-            if not slope > 0:
-                return spent, False
-            there, count = search(here, direction, evaluator(model, here), SHORTEST)
-            spent += count
-            whole = count == 1 and there is not None
-            self.near = whole and slope <= CLOSE * here.epsilon and self.damping <= UNDAMPED
-            self.damping = _damped(self.damping, count)
-            if there is None:
-                if self.damping > HIGHEST:
-                    return spent, False
-                continue
-            self.here = there
-            if there.value <= here.value and there.error + there.mismatch > 0.5 * (here.error + here.mismatch):
-                return spent, True
-        return spent, False
+    def _settle(self, model: Model) -> int:
+        self.here, spent = settled(model, self.here, SETTLING)
+        return spent
 
 
 def _damped(damping: float, tries: int) -> float:

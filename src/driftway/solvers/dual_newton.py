@@ -13,7 +13,7 @@ from driftway.matrices import LogOf
 from driftway.model import Model
 from driftway.plan import Plan
 from driftway.problem import Problem
-from driftway.solvers.semi_dual import Penalty, Place, SemiDual, kernels
+from driftway.solvers.semi_dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
 from driftway.threads import Threads
 from driftway.validation import positive_integer
 
@@ -21,12 +21,14 @@ Double = npt.NDArray[np.float64]
 
 # The path of strengths: from this share of the problem's scale, each a third of the last, solved to a rough accuracy.
 EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT, FIRST_UPDATES = 0.2, 3.0, 2e-2, 100, 2
-# Up to this many entries everything is held in float64; accuracies below the second number need that, too.
+# Up to this many entries everything that is kept is kept in float64; accuracies below the second number need that, too.
 SMALL, FINE_ACCURACY = 2**16, 1e-9
+# Rows that are off by more than this are evaluated roughly, if no score is larger than that.
+ROUGH_ERROR, ROUGH_SCORES = 1e-3, 1e3
 # The damping of the first step, its least, and the largest change of a log-potential in a step.
 DAMPING, LEAST_DAMPING, LONGEST = 1e-3, 1e-9, 50.0
-# Limits of the line search and of the conjugate gradients, and what of the dual's magnitude is rounding.
-TRIES, PRODUCTS, NOISE = 20, 200, 1e-13
+# Limits of the line search and of the conjugate gradients.
+TRIES, PRODUCTS = 20, 200
 # A start whose rows are off by more than this is worse than none.
 FAR = 1.0
 # Sinkhorn updates that follow a step that failed.
@@ -77,33 +79,40 @@ class DualNewton:
         penalty = _penalty(model.problem)
         assert penalty is not None
         dual = SemiDual.of(model, penalty)
-        fine = not getattr(engine, "mixed", False) or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY
+        mixed = getattr(engine, "mixed", False)
+        last = FINE if not mixed or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY else USUAL
+        first = ROUGH if mixed and model.spread <= ROUGH_SCORES * model.epsilon else last
         if start.log is not None and start.plan is None:
             raise ValueError("DualNewton starts from potentials: init must be a pair (f, g) or a Solution")
         climb = None
         if (f := (start.f if start.dual is None else start.dual[0])).any():
-            climb = _Climb(dual.at(model.epsilon, _given(dual, model, penalty, start.plan, f), fine=fine), spent=1)
+            theta = _given(dual, model, penalty, start.plan, f)
+            climb = _Climb(dual.at(model.epsilon, theta, precision=last), last, spent=1)
         if climb is None or not climb.here.error <= FAR:
-            climb = _path(dual, model.epsilon, fine)
+            climb = _path(dual, model.epsilon, first, last)
         return self._round(model, climb, accuracy)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        return self._round(model, replace(state.memory, spent=0), min(accuracy, 0.1 * state.point.error))
+        climb = state.memory  # which may be asked for the same again
+        climb = replace(climb, spent=0, left=None, origin=climb.here)
+        return self._round(model, climb, min(accuracy, 0.1 * state.point.error))
 
     def _round(self, model: Model, climb: _Climb, accuracy: float) -> State:
         climb.run(accuracy, climb.spent + self.round_length)
+        if climb.here.precision is ROUGH:  # which bounds nothing
+            climb.refine(climb.final)
         here, gamma = climb.here, climb.here.plan(model)
         plain = np.zeros_like(model.a), np.zeros_like(model.b)
         point = model.evaluate(model.plan(LogOf(gamma), *plain, gamma))
         return State(
             point,
-            model.tangent(point),
+            None,
             here.bound,
             here.potentials(model),
             np.nan,
             climb.spent,
             climb,
-            polish=False,
+            here.dual.mass * here.epsilon * here.magnitude,
             exhausted=climb.stuck,
         )
 
@@ -127,14 +136,14 @@ def _given(dual: SemiDual, model: Model, penalty: Penalty, plan: Plan | None, f:
     return np.ascontiguousarray(np.vstack([f[dual.rows] - dual.middle @ P, P]) / model.epsilon)
 
 
-def _path(dual: SemiDual, epsilon: float, fine: bool) -> _Climb:
+def _path(dual: SemiDual, epsilon: float, first: Precision, final: Precision) -> _Climb:
     """A place near the optimum for ε, reached from where the problem is easy."""
     ratio = EASY * dual.scale / epsilon
     count = max(0, math.floor(math.log(ratio) / math.log(RATIO))) if ratio > 1 else 0
     strengths = [epsilon * RATIO**k for k in range(count, -1, -1)]
     theta = np.zeros_like(dual.linear)
     theta[0] = dual.lowest / strengths[0]
-    climb, last = _Climb(dual.at(strengths[0], theta, fine=fine), spent=1), None
+    climb, last = _Climb(dual.at(strengths[0], theta, precision=first), final, spent=1), None
     climb.balance(FIRST_UPDATES)
     for following in strengths[1:]:
         climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT)
@@ -145,19 +154,25 @@ def _path(dual: SemiDual, epsilon: float, fine: bool) -> _Climb:
             theta = theta + rate * (unit * here.theta - last.epsilon / following * last.theta)
         # The norms stay what they were, so log N − g changes with g alone.
         roots = here.roots + ((1.0 - unit) * here.g)[:, None]
-        climb = _Climb(dual.at(following, theta, roots, fine=fine), spent=climb.spent + 1)
-        last = here
+        there = dual.at(following, theta, roots, precision=first, spare=climb.left)
+        climb, last = _Climb(there, final, spent=climb.spent + 1, left=here), here
     return climb
 
 
 @dataclass
 class _Climb:
-    """An ascent: where it is, the damping of its next step, and the evaluations it has spent."""
+    """An ascent: where it is, the damping of its next step, and the evaluations it has spent.
+
+    The arrays of a place that it has `left` are used again, but not those of its `origin`.
+    """
 
     here: Place
+    final: Precision
     damping: float = DAMPING
     spent: int = 0
     stuck: bool = False
+    left: Place | None = None
+    origin: Place | None = None
 
     def run(self, accuracy: float, limit: int) -> None:
         """Newton steps until row error and slack are `accuracy`, or so many evaluations are spent, or no step helps."""
@@ -166,35 +181,49 @@ class _Climb:
                 continue
             if self.balance(UPDATES):
                 self.damping = 1.0
-            elif not self.here.fine:
-                self.move(self.here.theta, self.here.roots, fine=True)
+            elif self.here.precision is not FINE:
+                self.refine(self.final if self.here.precision is ROUGH else FINE)
             else:
                 self.stuck = True  # as far as rounding allows
                 return
+
+    def refine(self, precision: Precision) -> None:
+        """Looks at the same place again, more accurately."""
+        self.move(self.here.theta, self.here.roots, precision)
 
     def _reached(self, accuracy: float) -> bool:
         here = self.here
         return here.error <= accuracy and here.slack <= accuracy * max(abs(here.value), 1.0)
 
-    def move(self, theta: Double, roots: Double, *, fine: bool) -> None:
-        self.here, self.spent = self.here.dual.at(self.here.epsilon, theta, roots, fine=fine), self.spent + 1
+    def move(self, theta: Double, roots: Double, precision: Precision) -> None:
+        there = self.here.dual.at(self.here.epsilon, theta, roots, precision=precision, spare=self.left)
+        self.here, self.left, self.spent = there, None, self.spent + 1
+
+    def leave(self, place: Place) -> None:
+        """Gives up a place that is not where the ascent is."""
+        self.left = None if place is self.origin else place
 
     def step(self) -> bool:
         """A Newton step with a line search; whether it got higher."""
         before = self.here
         direction, slide = _newton_direction(before, self.damping)
         slope = float(np.vdot(before.gradient, direction))
-        lost = slope < NOISE * before.magnitude  # near the optimum the rise is lost in rounding, the gradient is not
+        # Near the optimum the rise is lost in rounding, the gradient is not.
+        lost = slope < before.precision.noise * before.magnitude
+        rough = before.precision is ROUGH and before.error > ROUGH_ERROR
+        precision = before.precision if rough or before.precision is not ROUGH else self.final
         reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
         t = min(1.0, LONGEST / max(reach, 1e-300))
         for tries in range(TRIES):
-            self.move(before.theta + t * direction, before.roots + t * slide, fine=before.fine)
+            self.move(before.theta + t * direction, before.roots + t * slide, precision)
             here = self.here
             nearer = here.distance < (1.0 if lost else 0.1) * before.distance
             if nearer or here.value - before.value > 1e-2 * t * slope:
                 easy, hard = max(self.damping / 8.0, LEAST_DAMPING), min(self.damping * 4.0**tries, 1.0)
                 self.damping = easy if tries == 0 else hard
+                self.leave(before)
                 return True
+            self.leave(here)
             if lost:
                 break
             ahead = float(np.vdot(here.gradient, direction))
@@ -204,15 +233,18 @@ class _Climb:
 
     def balance(self, updates: int) -> bool:
         """Sinkhorn updates of f, which always ascend since H ≼ diag(γ); whether they got higher."""
-        before = self.here
+        before = here = self.here
         for _ in range(updates):
-            theta = self.here.theta.copy()
-            theta[0] += np.log(self.here.dual.a / np.maximum(self.here.sums[0], 1e-300))
-            self.move(theta, self.here.roots, fine=before.fine)
-        if self.here.value > before.value + NOISE * before.magnitude:
-            return True
-        self.here = before
-        return False
+            theta = here.theta.copy()
+            theta[0] += np.log(here.dual.a / np.maximum(here.sums[0], 1e-300))
+            self.move(theta, here.roots, before.precision)
+            if here is not before:
+                self.leave(here)
+            here = self.here
+        higher = here.value > before.value + before.precision.noise * before.magnitude
+        self.here = here if higher else before
+        self.leave(before if higher else here)
+        return higher
 
 
 def _newton_direction(here: Place, damping: float) -> tuple[Double, Double]:

@@ -88,13 +88,12 @@ class Sinkhorn:
         point = model.evaluate(plan, solved.columns)
         return State(
             point,
-            model.tangent(point),
+            None,
             model.dual_value(plan),
             (epsilon * plan.f, epsilon * plan.g),
             np.nan,
             inner + solved.n_iter,
             solved.relaxation,
-            polish=False,
         )
 
 

@@ -82,6 +82,7 @@ class ForwardBackward:
         if self.accelerate:
             return accelerated(model, state, accuracy, adapt=self._adapts)
         gamma, tangent, memory = state.point, state.tangent, state.memory
+        assert tangent is not None
         alpha, inner = memory.alpha, 0
         while True:
             point, count = forward_backward(model, gamma.plan, tangent, alpha, memory.accuracy(accuracy))

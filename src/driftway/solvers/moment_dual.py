@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,10 @@ Double = npt.NDArray[np.float64]
 
 # Up to this many moments the preconditioner uses their covariances, beyond it their variances.
 FEW_MOMENTS = 3
+# The rounding error of a covariance, relative to the mean of the squares, and of what a row adds to the dual.
+ROUNDING, NOISE = 1e-15, 1e-13
+# The share of a promised rise that a step must keep, and the promise in units of ε that is not worth a step.
+SUFFICIENT, SETTLED = 1e-4, 1e-2
 
 
 def fits(problem: Problem) -> bool:
@@ -116,6 +121,13 @@ class Place:
         return np.where(space.seen, self.means[:, :r] - space.centre - space.curvature * self.P, 0.0)
 
     @cached_property
+    def by_row(self) -> Double:
+        """What every row adds to the dual."""
+        space = self.space
+        in_P = (self.P * (space.centre + 0.5 * space.curvature * self.P)).sum(axis=1)
+        return self.epsilon * space.a * np.where(space.a > 0, self.f, 0.0) - in_P
+
+    @cached_property
     def gradient(self) -> Double:
         in_g = np.where(self.space.b > 0, self.space.b - self.columns, 0.0)
         return np.concatenate([in_g, self.residual.ravel()]) / self.space.mass
@@ -137,10 +149,19 @@ class Place:
 
         With variances only they are diagonal (n×r). Damping adds so much of the largest variance that a row can have.
         """
+        return by_rows(_inverse_blocks, self.means, *self._fixed, self.space.every)
+
+    @property
+    def inverse_roots(self) -> Double:
+        """W with WᵀW the inverse of every block (n×r×r)."""
+        return _inverse_roots(_blocks(self.means, *self._fixed))
+
+    @property
+    def _fixed(self) -> tuple[Any, ...]:
+        """What the blocks are made of besides the means."""
         space = self.space
         damped = self.damping / self.epsilon * (0.5 * np.ptp(space.R, axis=0)) ** 2
-        fixed = space.a, space.seen, space.curvature, damped, self.epsilon, space.every
-        return by_rows(_inverse_blocks, self.means, *fixed)
+        return space.a, space.seen, space.curvature, damped, self.epsilon
 
     def precondition(self, direction: Double) -> Double:
         m, b, direction = self.space.b.size, self.space.b, self.space.mass * direction
@@ -152,6 +173,18 @@ class Place:
         if self.P.shape[1] == 0:
             return right
         return by_rows(_solved, self.inverse, self.space.seen, right)
+
+    def reach(self, moved: Double, across: Double, in_P: Double) -> float:
+        """The largest standard deviation over a row of the plan of what a Newton step (δ, P') adds to its logarithms.
+
+        From γδ and γδ² in `moved` and the centred γ(Rδ) in `across`; that P' solves the equations of its row saves the
+        covariances.
+        """
+        space = self.space
+        pulled = self.epsilon * (self.residual - np.where(space.seen, space.curvature, 0.0) * in_P)
+        mean, square = _over(moved[:, :2], space.a).T  # first over a: products of masses may overflow
+        variance = square - mean**2 + (_over(pulled - across, space.a) * in_P).sum(axis=1)
+        return math.sqrt(max(float(variance.max()), 0.0)) / self.epsilon
 
     @property
     def distance(self) -> float:
@@ -171,6 +204,24 @@ class Place:
         return model.plan(_log(model, self.epsilon, self.P), self.f, self.g / self.epsilon)
 
 
+def _blocks(
+    means: Double, a: Double, seen: npt.NDArray[np.bool_], curvature: Double, damped: Double, epsilon: float
+) -> Double:
+    """Cov(R)/ε + q for every row (n×r×r), from the means of R and of all its products under the plan."""
+    n, r = curvature.shape
+    first, second = _pairs(r, every=True)
+    covariance = (means[:, r:] - _over(means[:, :r], a)[:, first] * means[:, second]) / epsilon
+    blocks, diagonal = np.zeros((n, r, r)), np.arange(r)
+    blocks[:, first, second] = np.where(seen[:, first] & seen[:, second], covariance, 0.0)
+    blocks[:, second, first] = blocks[:, first, second]
+    # A variance of rounding errors is none: it may have come out negative, and the block with it. What rounding may
+    # have added to any entry, times r, keeps it positive definite.
+    noise = ROUNDING * r / epsilon * means[:, r:][:, first == second]
+    blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
+    blocks[:, diagonal, diagonal] += curvature + np.multiply.outer(a, damped) + noise
+    return blocks
+
+
 def _inverse_blocks(
     means: Double,
     a: Double,
@@ -180,21 +231,12 @@ def _inverse_blocks(
     epsilon: float,
     every: bool,
 ) -> Double:
-    """(Cov(R)/ε + q)⁻¹ for every row, from the means of R and of its products under the plan."""
-    n, r = curvature.shape
-    first, second = _pairs(r, every=every)
-    mean = np.divide(means[:, :r], a[:, None], out=np.zeros((n, r)), where=a[:, None] > 0)
-    covariance = means[:, r:] - mean[:, first] * means[:, second]
+    """(Cov(R)/ε + q)⁻¹ for every row, or without every covariance its diagonal."""
+    r = curvature.shape[1]
     if not every:
-        variance = np.where(seen, np.maximum(covariance, 0.0) / epsilon, 0.0)
-        return np.asarray(1.0 / (variance + curvature + np.multiply.outer(a, damped)))
-    blocks = np.zeros((n, r, r))
-    blocks[:, first, second] = np.where(seen[:, first] & seen[:, second], covariance / epsilon, 0.0)
-    blocks[:, second, first] = blocks[:, first, second]
-    diagonal = np.arange(r)
-    # A variance of rounding errors is none, and may have come out negative.
-    blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
-    blocks[:, diagonal, diagonal] += curvature + np.multiply.outer(a, damped)
+        variance = np.maximum(means[:, r:] - _over(means[:, :r], a) * means[:, :r], 0.0) / epsilon
+        return np.asarray(1.0 / (np.where(seen, variance, 0.0) + curvature + np.multiply.outer(a, damped)))
+    blocks = _blocks(means, a, seen, curvature, damped, epsilon)
     if r == 1:
         return 1.0 / blocks
     if r == 2:
@@ -205,7 +247,21 @@ def _inverse_blocks(
         share = 1.0 / np.maximum((1.0 - c) * (1.0 + c), 1e-14)
         across = -share * c * p * s
         return np.moveaxis(np.array([[share * p * p, across], [across, share * s * s]]), 2, 0)
-    return np.asarray(np.linalg.inv(blocks), dtype=np.float64)
+    roots = _inverse_roots(blocks)
+    return np.asarray(np.einsum("ikl,ikm->ilm", roots, roots), dtype=np.float64)
+
+
+def _inverse_roots(blocks: Double) -> Double:
+    """W with WᵀW = A⁻¹ for every block A: the inverse of its Cholesky factor, by way of the correlation."""
+    r = blocks.shape[1]
+    scale = 1.0 / np.sqrt(np.diagonal(blocks, axis1=1, axis2=2))
+    correlation = blocks * scale[:, :, None] * scale[:, None, :] + 1e-14 * np.eye(r)
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(correlation)) * scale[:, None, :], dtype=np.float64)
+
+
+def _over(means: Double, a: Double) -> Double:
+    """Means per unit of mass, zero in a row that has none."""
+    return np.divide(means, a[:, None], out=np.zeros_like(means), where=a[:, None] > 0)
 
 
 def _solved(inverse: Double, seen: npt.NDArray[np.bool_], right: Double) -> Double:
@@ -246,8 +302,30 @@ def evaluator(model: Model, here: Place) -> Callable[[Double], Place | None]:
     return evaluate
 
 
-def newton_direction(model: Model, here: Place, damping: float = 0.0) -> Double:
-    """The Newton step, from a system of size m for g after the elimination of P.
+def settled(model: Model, here: Place, limit: int) -> tuple[Place, int]:
+    """The place where P is the optimum for the g that is here, or as near to it as some sweeps lead; and their number.
+
+    For a given g the dual is a sum over the rows, so that each has a Newton step and a line search of its own.
+    """
+    space, P, t, spent = here.space, here.P, np.ones(len(here.P)), 0
+    there, value, step = here, here.by_row, here.solved(here.residual)
+    slope = (step * here.residual).sum(axis=1)
+    while spent < limit and (slope > SETTLED * here.epsilon * space.a).any():
+        trial = P + t[:, None] * step
+        there, spent = at(model, space, here.epsilon, here.g, trial, there.f), spent + 1
+        higher = there.by_row >= value + SUFFICIENT * t * slope - NOISE * np.abs(value)
+        following = there.solved(there.residual)
+        P, step = (np.where(higher[:, None], new, old) for new, old in ((trial, P), (following, step)))
+        value = np.where(higher, there.by_row, value)
+        slope = np.where(higher, (following * there.residual).sum(axis=1), slope)
+        t = np.where(higher, 1.0, 0.5 * t)
+    if P is here.P or (t == 1.0).all():
+        return there, spent
+    return at(model, space, here.epsilon, here.g, P, there.f), spent + 1
+
+
+def newton_direction(model: Model, here: Place, damping: float = 0.0) -> tuple[Double, float]:
+    """The Newton step, from a system of size m for g after the elimination of P; and its reach.
 
     In units of log it is  (diag(γᵀ1) − BᵀB) δ = b − γᵀ1 + Mᵀ A⁻¹ρ/ε,  where M are the centred moments of
     the rows, A the blocks, ρ the residual, and B stacks γ/√a and A^−½ M/√ε. Damping adds so much of diag(γᵀ1), and of
@@ -262,8 +340,7 @@ def newton_direction(model: Model, here: Place, damping: float = 0.0) -> Double:
     active = a > 0
     inverse_a = np.divide(1.0, a, out=np.zeros_like(a), where=active)
     mean = here.means[:, :r] * inverse_a[:, None]
-    root: Double = np.asarray(np.linalg.cholesky(here.inverse), np.float64).transpose(0, 2, 1) / math.sqrt(epsilon)
-    root[~space.seen] = 0.0
+    root = here.inverse_roots / math.sqrt(epsilon) * space.seen[:, None, :]
     # Each entry of B is γ times an affine function of R.
     factors = [np.column_stack([np.sqrt(inverse_a), np.zeros((n, r))])]
     factors += [np.column_stack([-(root[:, k] * mean).sum(axis=1), root[:, k]]) for k in range(r)]
@@ -283,9 +360,10 @@ def newton_direction(model: Model, here: Place, damping: float = 0.0) -> Double:
             break
         except LinAlgError:
             if more > 1.0:  # out of range: with numbers in it the system would be positive definite
-                return here.precondition(here.gradient)
+                return here.precondition(here.gradient), math.inf
             more = max(10.0 * more, 1e-10)
     delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
-    moved = plan.sweep(right=np.column_stack([delta, R * delta[:, None]])).right
-    in_P = here.solved(here.residual + (moved[:, 1:] - mean * moved[:, :1]) / epsilon)
-    return np.concatenate([delta, in_P.ravel()])
+    moved = plan.sweep(right=np.column_stack([delta, delta**2, R * delta[:, None]])).right
+    across = moved[:, 2:] - mean * moved[:, :1]
+    in_P = here.solved(here.residual + across / epsilon)
+    return np.concatenate([delta, in_P.ravel()]), here.reach(moved, across, in_P)

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from driftway.matrices import is_plain
 from driftway.model import Model
 from driftway.regularizers.algebra import Multiple, Sum
 from driftway.regularizers.group_lasso import GroupLasso
@@ -31,6 +32,30 @@ from driftway.regularizers.regularizer import MomentRegularizer, Regularizer
 
 Double = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
+
+
+class Precision(NamedTuple):
+    """How accurately the dual is computed.
+
+    Attributes
+    ----------
+    scores : the type of what is computed within a column
+    kept : the type of what the Hessian is made of
+    roots : the accuracy of the logarithm of a norm, over 1 + κ
+    noise : the rounding error of the dual, relative to the absolute values that it adds up
+
+    """
+
+    scores: type[np.floating]
+    kept: type[np.floating]
+    roots: float
+    noise: float
+
+
+# Far from the optimum, as a rule, and for accuracies below 1e-9. What is rough bounds nothing.
+ROUGH = Precision(np.float32, np.float32, 1e-5, 1e-5)
+USUAL = Precision(np.float64, np.float32, 1e-9, 1e-13)
+FINE = Precision(np.float64, np.float64, 1e-14, 1e-13)
 
 
 class Penalty(NamedTuple):
@@ -133,7 +158,7 @@ class SemiDual:
             rows,
             columns,
             np.concatenate([[0], np.cumsum([group.size for group in groups])]).astype(np.int64),
-            np.ascontiguousarray(model.engine.assemble(model.cost)[rows].T[columns], dtype=np.float64),
+            _gathered(model, rows, columns),
             a,
             b,
             penalty.weight,
@@ -143,6 +168,17 @@ class SemiDual:
             np.ascontiguousarray(quadratic),
             mass,
         )
+
+    @cached_property
+    def rough_cost(self) -> npt.NDArray[np.float32]:
+        """The cost in float32."""
+        out = np.empty(self.cost.shape, np.float32)
+
+        def visit(part: slice) -> None:
+            out[part] = self.cost[part]
+
+        self.engine.each(visit, *out.shape, blas=False)
+        return out
 
     @cached_property
     def lowest(self) -> Double:
@@ -161,27 +197,41 @@ class SemiDual:
         stiffness = (self.a / self.quadratic[1:]).max(initial=0.0) * self.variances.sum()
         return max(excess, float(stiffness))
 
-    def at(self, epsilon: float, theta: Double, roots: Double | None = None, *, fine: bool = True) -> Place:
+    def at(
+        self,
+        epsilon: float,
+        theta: Double,
+        roots: Double | None = None,
+        *,
+        precision: Precision = FINE,
+        spare: Place | None = None,
+    ) -> Place:
         """The dual at Θ; `roots` is a guess of those of the groups.
 
-        `fine` is for accuracies below 1e-9: roots to rounding, and what the Hessian is made of in float64.
+        The arrays of a `spare` place, which nobody needs any more, are used again: fresh memory takes as long as
+        filling it.
         """
         (m, n), q = self.cost.shape, self.basis.shape[1]
         size = m, self.starts.size - 1
         roots = np.full(size, np.inf) if roots is None else roots.copy()
-        g, slopes, real = np.empty(m), np.empty(size), np.float64 if fine else np.float32
-        d, w = np.empty((m, n), real), np.empty((m, n), real)
+        g, slopes = np.empty(m), np.empty(size)
+        if spare is not None and spare.precision.kept is precision.kept:
+            d, w = spare.d, spare.w
+        else:
+            d, w = np.empty((m, n), precision.kept), np.empty((m, n), precision.kept)
+        cost = self.rough_cost if precision is ROUGH else self.cost
+        over_a = (1.0 / self.a).astype(precision.scores)
         kappa = self.weight / epsilon
 
         def visit(part: slice) -> tuple[float, Double, Double]:
             sums, diagonal = np.zeros((q, n)), np.zeros((2 * q - 1, n))
-            shared = self.cost, 1.0 / epsilon, theta, self.basis, 1.0 / self.a, self.b, self.starts
-            where = kappa, _tolerance(kappa, fine), roots, g, slopes, d, w
+            shared = cost, 1.0 / epsilon, theta, self.basis, over_a, self.b, self.starts
+            where = kappa, _tolerance(kappa, precision), roots, g, slopes, d, w
             return kernels().evaluate(part.start, part.stop, *shared, *where, sums, diagonal), sums, diagonal
 
         value, sums, diagonal = self.added(visit)
         value += np.vdot(self.linear, theta) - 0.5 * epsilon * np.vdot(self.quadratic * theta, theta)
-        return Place(self, epsilon, theta, roots, g, slopes, d, w, sums, diagonal, float(value), fine)
+        return Place(self, epsilon, theta, roots, g, slopes, d, w, sums, diagonal, float(value), precision)
 
     def added(self, visit: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
         """What `visit` makes of parts of the columns, added up in their order: the same bits whoever was first."""
@@ -200,7 +250,7 @@ class Place:
     d, w : what the Hessian is made of (m×n), d over a
     sums : γŶ (q×n)
     diagonal : sums of diag(H), diag(H) Ŷ_k and diag(H) Ŷ_k² over the columns (2q−1 × n)
-    value : D, from below
+    value : D, from below unless it is rough
 
     """
 
@@ -215,7 +265,7 @@ class Place:
     sums: Double
     diagonal: Double
     value: float
-    fine: bool
+    precision: Precision
 
     @cached_property
     def gradient(self) -> Double:
@@ -258,20 +308,16 @@ class Place:
 
     def plan(self, model: Model) -> Double:
         """γ (n×m), with exact columns and the rows off by `error`."""
-        dual = self.dual
-        transposed, kappa = np.empty(dual.cost.shape), dual.weight / self.epsilon
+        dual, kappa = self.dual, self.dual.weight / self.epsilon
+        shape = model.cost.shape
+        gamma = np.empty(shape) if shape == (dual.rows.size, dual.columns.size) else np.zeros(shape)
 
         def visit(part: slice) -> None:
             shared = dual.cost, 1.0 / self.epsilon, self.theta, dual.basis, dual.mass * dual.b, dual.starts
-            kernels().fill_plan(
-                part.start, part.stop, *shared, kappa, _tolerance(kappa, self.fine), self.roots, transposed
-            )
+            roots = kappa, _tolerance(kappa, self.precision), self.roots
+            kernels().fill_plan(part.start, part.stop, *shared, *roots, dual.rows, dual.columns, gamma)
 
         dual.engine.each(visit, *dual.cost.shape, blas=False)
-        by_rows = np.zeros((dual.rows.size, model.b.size))
-        by_rows[:, dual.columns] = transposed.T
-        gamma = np.zeros(model.cost.shape)
-        gamma[dual.rows] = by_rows
         return gamma
 
     @property
@@ -289,9 +335,24 @@ class Place:
         return f, g
 
 
-def _tolerance(kappa: float, fine: bool) -> float:
+def _gathered(model: Model, rows: Index, columns: Index) -> Double:
+    """The cost of some rows and columns, transposed."""
+    cost, out = model.engine.assemble(model.cost), np.empty((columns.size, rows.size))
+    if not is_plain(cost):
+        return np.ascontiguousarray(cost[rows].T[columns])
+    model.engine.each(  # type: ignore[attr-defined]
+        lambda part: kernels().gather(part.start, part.stop, rows, columns, cost, out),
+        rows.size,
+        columns.size,
+        blas=False,
+    )
+    return out
+
+
+def _tolerance(kappa: float, precision: Precision) -> float:
     """Of the logarithm of a norm: what a plan is off by is 1 + κ times that."""
-    return max((1e-14 if fine else 1e-9) / (1.0 + kappa), 4e-16 * (1.0 + abs(float(np.log(kappa)))))
+    rounding = 2.0 * float(np.finfo(precision.scores).eps)
+    return max(precision.roots / (1.0 + kappa), rounding * (1.0 + abs(float(np.log(kappa)))))
 
 
 @cache
