@@ -56,7 +56,7 @@ def _curves(plt: Any, data: dict[str, Any]) -> Any:
 
 
 def _bars(plt: Any, data: dict[str, Any]) -> Any:
-    """Seconds of every entrant that reached the target, case by case."""
+    """Seconds of every entrant that reached the target, case by case, and what became of the others."""
     races = data["cases"]
     names = list(dict.fromkeys(record["name"] for case in races for record in case["records"]))
     figure, axis = plt.subplots(figsize=(max(6.0, 0.9 * len(races)), 4.5))
@@ -64,11 +64,21 @@ def _bars(plt: Any, data: dict[str, Any]) -> Any:
     for number, name in enumerate(names):
         heights = [_height(case, name) for case in races]
         axis.bar(np.arange(len(races)) + number * width, heights, width, label=name, color=f"C{number}")
+        for place, case in enumerate(races):
+            if (fate := _fate(case, name)) != "reached":
+                axis.text(
+                    place + number * width, 0.02, fate, color=f"C{number}", fontsize=6, rotation=90, ha="center",
+                    transform=axis.get_xaxis_transform(),
+                )  # fmt: skip
     axis.set(yscale="log", ylabel="seconds (median)")
     names = [label(case["case"]) for case in races]
     axis.set_xticks(np.arange(len(races)) + 0.4 - width / 2, names, rotation=40, ha="right", fontsize=7)
     axis.legend(fontsize=8)
     return figure
+
+
+def _fate(case: Case, name: str) -> str:
+    return next((record["status"] for record in case["records"] if record["name"] == name), "not run")
 
 
 def _height(case: Case, name: str) -> float:
@@ -122,9 +132,10 @@ def _sweep(plt: Any, data: dict[str, Any]) -> Any:
     """Nanoseconds per entry, with the machine's exponential as a line."""
     figure, axes = plt.subplots(1, len(data["cases"]), figsize=(5.5 * len(data["cases"]), 3.5), squeeze=False)
     for axis, case in zip(axes.flat, data["cases"], strict=True):
-        axis.barh(list(case["median"]), list(case["median"].values()), color="C0")
+        bars = axis.barh(list(case["median"]), list(case["median"].values()), color="C0")
+        axis.bar_label(bars, fmt="%.2f", padding=2, fontsize=7)
         axis.axvline(data["limits"][f"exp_{case['dtype']}_ns"], color="grey", linestyle=":", label="np.exp, all cores")
-        axis.set(xscale="log", xlabel="ns per entry", title=case["dtype"])
+        axis.set(xlabel="ns per entry", title=case["dtype"], xlim=(0.0, 1.12 * max(case["median"].values())))
         axis.legend(fontsize=7)
     figure.tight_layout()
     return figure

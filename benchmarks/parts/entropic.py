@@ -132,7 +132,8 @@ def read(data: dict[str, Any]) -> Reading:
         f"and a relative gap of at most {SANE:g} so that a plan with good marginals is also a solution. Ours stops "
         f"only at a certified gap of 1e-6 on top. The others have {MULTIPLE:g} times as long as ours took, and at "
         f"least {LEAST:g} s; who needed more than that for an easier case of the same kind is not sent into a harder "
-        "one. OTT-JAX is compiled beforehand. Given a matrix, ours makes the plan as an array in the timed section, as "
+        "one. A case that this leaves undecided is run again with more seconds for everybody. "
+        "OTT-JAX is compiled beforehand. Given a matrix, ours makes the plan as an array in the timed section, as "
         "POT and regot do; given points, POT's sinkhorn makes its matrix there. GeomLoss anneals with a fixed number "
         "of iterations; the ladder ends at 30000.",
         tables,
