@@ -269,3 +269,17 @@ def test_bits_do_not_depend_on_where_arrays_are(m: int, features: int, moments: 
         compiled.sweep_rows(0, n, terms, o["f"], np.empty(0), 1e100, o["V"], o["U"], *out, buffer)
         seen.add(b"".join(array.tobytes() for array in out))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0,), (1,), (7, 3), (2, 0, 5), (2, 1000)])
+def test_arrays_begin_with_a_line_of_the_cache(shape: tuple[int, ...], real: type[np.floating]) -> None:
+    for _ in range(20):
+        array = compiled_form.aligned(shape, real)
+        assert array.shape == shape
+        assert array.dtype == real
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        assert array.size == 0 or array.ctypes.data % 64 == 0
+    given = np.random.default_rng(0).random(shape)
+    np.testing.assert_array_equal(compiled_form.in_lines(given, real), given.astype(real))

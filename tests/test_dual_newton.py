@@ -18,6 +18,7 @@ from driftway import (
     ForwardBackward,
     GroupLasso,
     Laplacian,
+    Plan,
     PointCloudCost,
     Problem,
     Regularizer,
@@ -57,7 +58,7 @@ def pair(d: Data, name: str, epsilon: float, w: float) -> tuple[Problem, oracle.
 def semi_dual(p: Problem) -> SemiDual:
     penalty = Penalty.of(p.regularizer, p.a, p.shape[1])
     assert penalty is not None
-    return SemiDual.of(Model(p, Threads()), penalty)
+    return SemiDual.of(Model(p, Threads()), penalty, rough=True)
 
 
 def evaluations(s: Solution) -> float:
@@ -404,3 +405,36 @@ def test_a_bad_start_is_left_for_the_path_and_a_plan_is_refused() -> None:
     assert evaluations(warm) <= evaluations(cold) + 1
     with pytest.raises(ValueError, match="DualNewton starts from potentials"):
         solve(p, DualNewton(), init=np.full((30, 20), 1 / 600))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-6])
+def test_plans_have_the_marginals_however_early_the_solve_ends(name: str, tol: float) -> None:
+    d, epsilon = data(40, 30, seed=5), 0.02
+    d.b[3], d.a[[0, 7]] = 0.0, 0.0
+    d.a[:], d.b[:] = d.a / d.a.sum(), d.b / d.b.sum()
+    p = posed(d, epsilon, REGULARIZERS[name][0](d, 1.0))
+    s, truth = solve(p, DualNewton(), tol=tol), solve(p, DualNewton(), tol=1e-10)
+    gamma = s.plan.dense()
+    assert s.converged
+    assert gamma.min() >= 0
+    assert np.abs(gamma.sum(axis=1) - d.a).sum() <= 1e-13
+    assert np.abs(gamma.sum(axis=0) - d.b).sum() <= 1e-13
+    assert s.lower_bound <= truth.value
+    assert truth.lower_bound <= s.value <= truth.value + tol * max(abs(s.value), epsilon)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("round_length", [1, 3])
+def test_a_solve_that_goes_on_leaves_earlier_plans_alone(round_length: int, mixed: bool) -> None:
+    d = data(40, 30, seed=5)
+    p, seen = posed(d, 0.02, GroupLasso(d.labels, 1.0)), []
+
+    def keep(iteration: object, plan: Plan) -> None:
+        seen.append((plan, plan.dense().copy()))
+
+    s = solve(p, DualNewton(round_length), tol=1e-8, callback=keep, engine=Threads(mixed=mixed))
+    assert s.converged
+    assert len(seen) > 1
+    for plan, copy in seen:
+        np.testing.assert_array_equal(plan.dense(), copy)

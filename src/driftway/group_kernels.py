@@ -25,8 +25,9 @@ from driftway.wright import HIGH, OMEGA_RESIDUAL, moved, omega, omega_low
 UNDERFLOW, UNDERFLOW32 = 1e-280, 1e-30
 # Columns that are moved together between an array and a transposed one: a line of the cache.
 STRIP = 8
-# A root is found by evaluating ω until a step is this short, then by moving the values of ω along with it.
-SHORT, EVALUATIONS, MOVES = 4e-3, 60, 8
+# A root is found by evaluating ω until a step is this short, in float64 and in float32, then by moving the values of ω
+# along with it.
+SHORT, SHORT32, EVALUATIONS, MOVES = 4e-3, 0.1, 60, 8
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -89,7 +90,8 @@ def solve_group(
     All depends on F − L only, so however little mass the group has, nothing over- or underflows. Returns
     L, Σw, Σw², Q and how far x − w − log w may be from zero in float64.
     """
-    log_kappa, tiny = math.log(kappa), UNDERFLOW if w.itemsize == 8 else UNDERFLOW32
+    log_kappa = math.log(kappa)
+    tiny, short = (UNDERFLOW, SHORT) if w.itemsize == 8 else (UNDERFLOW32, SHORT32)
     L, low, high = root, -np.inf, np.inf
     total = square = q = 0.0
     h = step = 0.0
@@ -111,7 +113,7 @@ def solve_group(
         else:
             high = min(high, L)
         step = h * square / q
-        if abs(step) < SHORT:
+        if abs(step) < short:
             break
         if not low < L + step < high:
             step = 0.5 * (low + high) - L
@@ -142,6 +144,20 @@ def _combine(basis: Any, theta: Any, out: Any) -> None:
 def _add(x: float, y: Any, out: Any) -> None:
     for i in range(y.size):
         out[i] += x * y[i]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _scale(x: float, y: Any, out: Any) -> None:
+    for i in range(y.size):
+        out[i] *= x * y[i]
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+def _total(values: Any) -> float:
+    total = 0.0
+    for i in range(values.size):
+        total += values[i]
+    return total
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -232,15 +248,37 @@ def evaluate(
     return value
 
 
+@njit(fastmath=FAST | {"nnan"}, nogil=True, error_model="numpy", forceinline=True)
+def _least_and_sum(column: Any, least: Any) -> float:
+    """least = min(least, column); the sum of the column."""
+    total = 0.0
+    for i in range(column.size):
+        least[i] = min(least[i], column[i])
+        total += column[i]
+    return total
+
+
 @njit(nogil=True, error_model="numpy", cache=True)
-def gather(low: int, high: int, rows: Any, columns: Any, given: Any, out: Any) -> None:
-    """The transposed submatrix out[j, i] = given[rows[i], columns[j]] for low ≤ i < high, by strips of rows."""
-    for first in range(low, high, STRIP):
-        last = min(first + STRIP, high)
-        for j in range(columns.size):
+def gather(low: int, high: int, rows: Any, columns: Any, given: Any, out: Any, rough: Any, least: Any) -> float:
+    """The transposed submatrix out[j, i] = given[rows[i], columns[j]] for low ≤ j < high, by strips of rows.
+
+    Fills `rough`, the same in float32 if it is not empty; lowers `least` to the least number of every row; returns
+    their sum.
+    """
+    total = 0.0
+    for first in range(0, rows.size, STRIP):
+        last = min(first + STRIP, rows.size)
+        for j in range(low, high):
             target, column = out[j], columns[j]
             for i in range(first, last):
                 target[i] = given[rows[i], column]
+    for j in range(low, high):
+        total += _least_and_sum(out[j], least)
+        if rough.size:
+            source, single = out[j], rough[j]
+            for i in range(rows.size):
+                single[i] = source[i]
+    return total
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
@@ -256,11 +294,17 @@ def fill_plan(
     kappa: float,
     tolerance: float,
     roots: Any,
+    kept: Any,
+    added: Any,
     rows: Any,
     columns: Any,
     out: Any,
 ) -> None:
-    """The columns low…high of the plan, from the roots that `evaluate` left, where they belong in `out`."""
+    """The columns low…high of the plan, from the roots that `evaluate` left, where they belong in `out`.
+
+    They are rounded onto the marginals: of row i the share kept_i is kept, and added_i is its share of the mass that a
+    column then lacks; these add up to 1, or are all 0.
+    """
     n, K = cost.shape[1], starts.size - 1
     F, L, S, strip = np.empty(n), np.empty(K), np.empty(K), np.empty((STRIP, n))
     for first in range(low, high, STRIP):
@@ -275,9 +319,9 @@ def fill_plan(
             for k in range(K):
                 total += math.exp(L[k] - top) * S[k]
             for k in range(K):
-                scale = math.exp(L[k] - top) * b[j] / total
-                for i in range(starts[k], starts[k + 1]):
-                    held[i] *= scale
+                s = slice(starts[k], starts[k + 1])
+                _scale(math.exp(L[k] - top) * b[j] / total, kept[s], held[s])
+            _add(max(b[j] - _total(held), 0.0), added, held)
         for i in range(n):
             target = out[rows[i]]
             for c in range(count):

@@ -37,9 +37,13 @@ class Workers:
             others = [_pool(self.workers, os.getpid()).submit(_quietly, visit, part) for part in parts[1:]]
             return [_quietly(visit, parts[0]), *(other.result() for other in others)]
 
+    def block_rows(self, m: int) -> int:
+        """How many rows of m entries fit the cache of one core."""
+        return max(1, self.block_entries // m)
+
     def blocks(self, part: slice, m: int) -> list[slice]:
         """A part of the rows in blocks that fit the cache."""
-        size = max(1, self.block_entries // m)
+        size = self.block_rows(m)
         return [slice(low, min(low + size, part.stop)) for low in range(part.start, part.stop, size)]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.blockwise import add_remainder, entropy_of, exponentiate
-from driftway.compiled_form import LOG2E, CompiledForm, compiled_code, numba_installed, scratch
+from driftway.compiled_form import LOG2E, CompiledForm, aligned, compiled_code, numba_installed, scratch
 from driftway.engine import SAFE, Request, Sweep
 from driftway.matrices import Dense, Factored, Matrix, is_plain
 from driftway.parallel import Workers, available_cores
@@ -148,9 +148,10 @@ class Threads(Workers):
         code, safe, empty = compiled_code(), SAFE[1] if real is np.float64 else SINGLE_SAFE, np.empty(0)
 
         def visit(part: slice) -> _Part:
-            columns, left = np.zeros(out.m), np.zeros((out.c, out.m))
+            columns, left = aligned((out.m,), np.float64), aligned((out.c, out.m), np.float64)
+            columns[...], left[...] = 0.0, 0.0
             held, excess = scratch(out.m, real), 0.0
-            for block, terms in form.over(self.blocks(part, out.m), part):
+            for block, terms in form.over(part, self.block_rows(out.m)):
                 where = block.start, block.stop, terms, form.f
                 sums = out.rows, out.right, columns, left, held
                 if request.remainder is None:
@@ -204,7 +205,7 @@ class Threads(Workers):
 
         def visit(part: slice) -> None:
             held = scratch(m, np.float64)
-            for block, terms in form.over(self.blocks(part, m), part):
+            for block, terms in form.over(part, self.block_rows(m)):
                 code.fill_rows(block.start, block.stop, terms, form.f, held, out, 0)
 
         self.each(visit, n, m, blas=not form.entrywise)
@@ -223,7 +224,7 @@ class Threads(Workers):
                     gamma = exponentiate(Request(log, f, g), block)[0]
                 else:
                     gamma = np.empty((block.stop - block.start, m))
-                    for rows, terms in form.over([block], block):
+                    for rows, terms in form.over(block, size):
                         compiled_code().fill_rows(rows.start, rows.stop, terms, form.f, held, gamma, block.start)
                 for factor in factors:
                     B = factor[block] @ basis.T

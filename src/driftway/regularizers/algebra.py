@@ -71,6 +71,10 @@ class Sum(Regularizer):
     def smoothness(self) -> float | None:
         return _total([term.smoothness for term in self.terms])
 
+    @property
+    def lipschitz(self) -> float | None:
+        return _total([term.lipschitz for term in self.terms])
+
     def value(self, gamma: Double) -> float:
         return sum(checked_value(term, gamma) for term in self.terms)
 
@@ -138,6 +142,11 @@ class Multiple(Regularizer):
     def smoothness(self) -> float | None:
         smoothness = self.term.smoothness
         return None if smoothness is None else self.factor * smoothness
+
+    @property
+    def lipschitz(self) -> float | None:
+        lipschitz = self.term.lipschitz
+        return None if lipschitz is None else self.factor * lipschitz
 
     def value(self, gamma: Double) -> float:
         return self.factor * checked_value(self.term, gamma)

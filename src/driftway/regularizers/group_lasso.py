@@ -70,6 +70,10 @@ class GroupLasso(Regularizer):
     def smoothness(self) -> float:
         return self.weight
 
+    @property
+    def lipschitz(self) -> float:
+        return self.weight
+
     def on(self, a: Double, b: Double) -> Self:
         if self.labels.size != a.size:
             raise ValueError(f"labels must have one entry per row of the cost ({a.size}), got {self.labels.size}")

@@ -27,6 +27,7 @@ class Regularizer(ABC):
     convex : whether J is convex, which is what makes a lower bound on the optimum possible
     minimum : a number that J never falls below, if one is known
     smoothness : L such that L·H − J is convex on the couplings, so that steps up to 1/L descend
+    lipschitz : K such that J changes by at most K times the mass by which a plan changes
     conjugate : J*(G) = sup over γ of ⟨G, γ⟩ − J(γ)
     proven : whether all this is known to be true, as it is of the regularisers of this library; what is not is put to
         the test during a solve, at the plan a ⊗ b
@@ -53,6 +54,11 @@ class Regularizer(ABC):
     @property
     def smoothness(self) -> float | None:
         """The relative smoothness constant L, or `None` if it is not known."""
+        return None
+
+    @property
+    def lipschitz(self) -> float | None:
+        """K with |J(γ) − J(γ')| ≤ K ‖γ − γ'‖₁ for all non-negative plans, or `None` if none is known."""
         return None
 
     def conjugate(self, dual: Double) -> float | None:
@@ -164,6 +170,10 @@ class Zero(MomentRegularizer):
 
     @property
     def smoothness(self) -> float:
+        return 0.0
+
+    @property
+    def lipschitz(self) -> float:
         return 0.0
 
     def phi(self, right: Double, left: Double) -> float:

@@ -20,11 +20,15 @@ from driftway.validation import positive_integer
 Double = npt.NDArray[np.float64]
 
 # The path of strengths: from this share of the problem's scale, each a third of the last, solved to a rough accuracy.
-EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT, FIRST_UPDATES = 0.2, 3.0, 2e-2, 100, 2
+EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT = 0.2, 3.0, 2e-2, 100
+# Plans are rounded onto their marginals, so rows may be off by so many times the accuracy asked for: the gap that comes
+# of it is about as large.
+ENOUGH = 3.0
 # Up to this many entries everything that is kept is kept in float64; accuracies below the second number need that, too.
 SMALL, FINE_ACCURACY = 2**16, 1e-9
-# Rows that are off by more than this are evaluated roughly, if no score is larger than that.
-ROUGH_ERROR, ROUGH_SCORES = 1e-3, 1e3
+# While rows are off by more than this, and by so many times what is asked for, the next step is evaluated roughly, if
+# no score is larger than the third number.
+ROUGH_ERROR, ROUGH_AHEAD, ROUGH_SCORES = 1e-3, 10.0, 1e3
 # The damping of the first step, its least, and the largest change of a log-potential in a step.
 DAMPING, LEAST_DAMPING, LONGEST = 1e-3, 1e-9, 50.0
 # Limits of the line search and of the conjugate gradients.
@@ -78,10 +82,11 @@ class DualNewton:
             )
         penalty = _penalty(model.problem)
         assert penalty is not None
-        dual = SemiDual.of(model, penalty)
         mixed = getattr(engine, "mixed", False)
+        rough = mixed and model.spread <= ROUGH_SCORES * model.epsilon
+        dual = SemiDual.of(model, penalty, rough=rough)
         last = FINE if not mixed or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY else USUAL
-        first = ROUGH if mixed and model.spread <= ROUGH_SCORES * model.epsilon else last
+        first = ROUGH if rough else last
         if start.log is not None and start.plan is None:
             raise ValueError("DualNewton starts from potentials: init must be a pair (f, g) or a Solution")
         climb = None
@@ -90,18 +95,19 @@ class DualNewton:
             climb = _Climb(dual.at(model.epsilon, theta, precision=last), last, spent=1)
         if climb is None or not climb.here.error <= FAR:
             climb = _path(dual, model.epsilon, first, last)
-        return self._round(model, climb, accuracy)
+        return self._round(model, climb, ENOUGH * accuracy)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
         climb = state.memory  # which may be asked for the same again
         climb = replace(climb, spent=0, left=None, origin=climb.here)
-        return self._round(model, climb, min(accuracy, 0.1 * state.point.error))
+        return self._round(model, climb, min(accuracy, 0.1 * climb.here.error))
 
     def _round(self, model: Model, climb: _Climb, accuracy: float) -> State:
         climb.run(accuracy, climb.spent + self.round_length)
         if climb.here.precision is ROUGH:  # which bounds nothing
             climb.refine(climb.final)
-        here, gamma = climb.here, climb.here.plan(model)
+        here, gamma = climb.here, climb.here.plan(model, climb.left)
+        climb.left = None
         plain = np.zeros_like(model.a), np.zeros_like(model.b)
         point = model.evaluate(model.plan(LogOf(gamma), *plain, gamma))
         return State(
@@ -144,9 +150,8 @@ def _path(dual: SemiDual, epsilon: float, first: Precision, final: Precision) ->
     theta = np.zeros_like(dual.linear)
     theta[0] = dual.lowest / strengths[0]
     climb, last = _Climb(dual.at(strengths[0], theta, precision=first), final, spent=1), None
-    climb.balance(FIRST_UPDATES)
     for following in strengths[1:]:
-        climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT)
+        climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT, ahead=0.0)
         here, unit = climb.here, climb.here.epsilon / following
         theta = unit * here.theta
         if last is not None:  # potentials are smooth in ε: go on as they went
@@ -174,10 +179,13 @@ class _Climb:
     left: Place | None = None
     origin: Place | None = None
 
-    def run(self, accuracy: float, limit: int) -> None:
-        """Newton steps until row error and slack are `accuracy`, or so many evaluations are spent, or no step helps."""
+    def run(self, accuracy: float, limit: int, ahead: float = ROUGH_AHEAD) -> None:
+        """Newton steps until row error and slack are `accuracy`, or so many evaluations are spent, or no step helps.
+
+        The step that is to be the last, from where rows are off by less than `ahead` times the accuracy, is not rough.
+        """
         while self.spent < limit and not self._reached(accuracy):
-            if self.step():
+            if self.step(max(ROUGH_ERROR, ahead * accuracy)):
                 continue
             if self.balance(UPDATES):
                 self.damping = 1.0
@@ -203,14 +211,14 @@ class _Climb:
         """Gives up a place that is not where the ascent is."""
         self.left = None if place is self.origin else place
 
-    def step(self) -> bool:
-        """A Newton step with a line search; whether it got higher."""
+    def step(self, near: float) -> bool:
+        """A Newton step with a line search, not rough if rows are off by less than `near`; whether it got higher."""
         before = self.here
         direction, slide = _newton_direction(before, self.damping)
         slope = float(np.vdot(before.gradient, direction))
         # Near the optimum the rise is lost in rounding, the gradient is not.
         lost = slope < before.precision.noise * before.magnitude
-        rough = before.precision is ROUGH and before.error > ROUGH_ERROR
+        rough = before.precision is ROUGH and before.error > near
         precision = before.precision if rough or before.precision is not ROUGH else self.final
         reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
         t = min(1.0, LONGEST / max(reach, 1e-300))
@@ -250,7 +258,7 @@ class _Climb:
 def _newton_direction(here: Place, damping: float) -> tuple[Double, Double]:
     """−∇²D⁻¹ ∇D by conjugate gradients, damped and preconditioned by the blocks of the rows; where the roots slide."""
     added, blocks = _blocks(here, damping)
-    tolerance = min(0.1, max(math.sqrt(here.distance), 1e-3))
+    tolerance = min(0.1, max(here.distance, 1e-3))
     residual, x, slide = here.gradient.copy(), np.zeros_like(here.gradient), np.zeros_like(here.roots)
     p = np.empty_like(residual)
     first = square = kernels().precondition(blocks, residual, p)

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from driftway.compiled_form import aligned
 from driftway.matrices import is_plain
 from driftway.model import Model
 from driftway.regularizers.algebra import Multiple, Sum
@@ -56,6 +57,10 @@ class Precision(NamedTuple):
 ROUGH = Precision(np.float32, np.float32, 1e-5, 1e-5)
 USUAL = Precision(np.float64, np.float32, 1e-9, 1e-13)
 FINE = Precision(np.float64, np.float64, 1e-14, 1e-13)
+
+
+# What an entry costs in a product with the Hessian, in those of a sweep.
+PRODUCT_PRICE = 0.15
 
 
 class Penalty(NamedTuple):
@@ -120,7 +125,8 @@ class SemiDual:
     ----------
     rows, columns : where they stand in the problem
     starts : where the classes begin (K+1)
-    cost : Cᵀ (m×n)
+    cost : Cᵀ (m×n), and `rough_cost`, the same in float32, if that was asked for
+    lowest, mean : the least cost of every row, and the mean cost
     a, b : masses of total 1
     weight : η
     basis : Ŷ (m×q), its moments about their mean `middle`
@@ -134,6 +140,9 @@ class SemiDual:
     columns: Index
     starts: npt.NDArray[np.int64]
     cost: Double
+    rough_cost: npt.NDArray[np.float32]
+    lowest: Double
+    mean: float
     a: Double
     b: Double
     weight: float
@@ -144,7 +153,7 @@ class SemiDual:
     mass: float
 
     @classmethod
-    def of(cls, model: Model, penalty: Penalty) -> Self:
+    def of(cls, model: Model, penalty: Penalty, *, rough: bool) -> Self:
         mass = model.problem.mass
         groups = [kept for group in penalty.groups if (kept := group[model.a[group] > 0]).size]
         rows, columns = np.concatenate(groups), np.flatnonzero(model.b > 0)
@@ -158,7 +167,7 @@ class SemiDual:
             rows,
             columns,
             np.concatenate([[0], np.cumsum([group.size for group in groups])]).astype(np.int64),
-            _gathered(model, rows, columns),
+            *_gathered(model, rows, columns, rough),
             a,
             b,
             penalty.weight,
@@ -170,22 +179,6 @@ class SemiDual:
         )
 
     @cached_property
-    def rough_cost(self) -> npt.NDArray[np.float32]:
-        """The cost in float32."""
-        out = np.empty(self.cost.shape, np.float32)
-
-        def visit(part: slice) -> None:
-            out[part] = self.cost[part]
-
-        self.engine.each(visit, *out.shape, blas=False)
-        return out
-
-    @cached_property
-    def lowest(self) -> Double:
-        """The least cost of every row."""
-        return self.cost.min(axis=0)
-
-    @cached_property
     def variances(self) -> Double:
         """Of the moments under b."""
         return self.b @ self.basis[:, 1:] ** 2
@@ -193,7 +186,7 @@ class SemiDual:
     @cached_property
     def scale(self) -> float:
         """A strength of the entropy at which the problem is easy: the excess cost, or the curvature of φ if larger."""
-        excess = float(self.cost.mean() - self.lowest.mean())
+        excess = self.mean - float(self.lowest.mean())
         stiffness = (self.a / self.quadratic[1:]).max(initial=0.0) * self.variances.sum()
         return max(excess, float(stiffness))
 
@@ -216,9 +209,9 @@ class SemiDual:
         roots = np.full(size, np.inf) if roots is None else roots.copy()
         g, slopes = np.empty(m), np.empty(size)
         if spare is not None and spare.precision.kept is precision.kept:
-            d, w = spare.d, spare.w
+            kept = spare.kept
         else:
-            d, w = np.empty((m, n), precision.kept), np.empty((m, n), precision.kept)
+            kept = aligned((2, m, n), precision.kept)
         cost = self.rough_cost if precision is ROUGH else self.cost
         over_a = (1.0 / self.a).astype(precision.scores)
         kappa = self.weight / epsilon
@@ -226,16 +219,16 @@ class SemiDual:
         def visit(part: slice) -> tuple[float, Double, Double]:
             sums, diagonal = np.zeros((q, n)), np.zeros((2 * q - 1, n))
             shared = cost, 1.0 / epsilon, theta, self.basis, over_a, self.b, self.starts
-            where = kappa, _tolerance(kappa, precision), roots, g, slopes, d, w
+            where = kappa, _tolerance(kappa, precision), roots, g, slopes, *kept
             return kernels().evaluate(part.start, part.stop, *shared, *where, sums, diagonal), sums, diagonal
 
         value, sums, diagonal = self.added(visit)
         value += np.vdot(self.linear, theta) - 0.5 * epsilon * np.vdot(self.quadratic * theta, theta)
-        return Place(self, epsilon, theta, roots, g, slopes, d, w, sums, diagonal, float(value), precision)
+        return Place(self, epsilon, theta, roots, g, slopes, kept, sums, diagonal, float(value), precision)
 
-    def added(self, visit: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+    def added(self, visit: Callable[[slice], tuple[Any, ...]], price: float = 1.0) -> list[Any]:
         """What `visit` makes of parts of the columns, added up in their order: the same bits whoever was first."""
-        parts = self.engine.each(visit, *self.cost.shape, blas=False)
+        parts = self.engine.each(visit, *self.cost.shape, blas=False, price=price)
         return [sum(rest, first) for first, *rest in zip(*parts, strict=True)]
 
 
@@ -247,7 +240,7 @@ class Place:
     ----------
     roots, slopes : log N − g and c of every group (m×K)
     g : the column potentials (m)
-    d, w : what the Hessian is made of (m×n), d over a
+    kept : what the Hessian is made of: d over a, and w (2×m×n)
     sums : γŶ (q×n)
     diagonal : sums of diag(H), diag(H) Ŷ_k and diag(H) Ŷ_k² over the columns (2q−1 × n)
     value : D, from below unless it is rough
@@ -260,8 +253,7 @@ class Place:
     roots: Double
     g: Double
     slopes: Double
-    d: npt.NDArray[Any]
-    w: npt.NDArray[Any]
+    kept: npt.NDArray[Any]
     sums: Double
     diagonal: Double
     value: float
@@ -299,22 +291,33 @@ class Place:
 
         def visit(part: slice) -> tuple[Double]:
             out = np.zeros_like(direction)
-            shared = self.d, self.w, self.slopes, dual.basis, dual.a, dual.b, dual.starts
+            shared = *self.kept, self.slopes, dual.basis, dual.a, dual.b, dual.starts
             kernels().hessian_times(part.start, part.stop, *shared, direction, out, slide)
             return (out,)
 
-        (product,) = dual.added(visit)
+        (product,) = dual.added(visit, PRODUCT_PRICE)
         return product, slide
 
-    def plan(self, model: Model) -> Double:
-        """γ (n×m), with exact columns and the rows off by `error`."""
-        dual, kappa = self.dual, self.dual.weight / self.epsilon
+    def plan(self, model: Model, spare: Place | None = None) -> Double:
+        """γ (n×m), rounded onto the marginals: its columns are exact, so what its rows have too much of is spread.
+
+        The arrays of a `spare` place become its memory.
+        """
+        dual, kappa, rows = self.dual, self.dual.weight / self.epsilon, self.sums[0]
         shape = model.cost.shape
-        gamma = np.empty(shape) if shape == (dual.rows.size, dual.columns.size) else np.zeros(shape)
+        if shape != (dual.rows.size, dual.columns.size):
+            gamma = np.zeros(shape)
+        elif spare is None:
+            gamma = aligned(shape, np.float64)
+        else:  # two numbers of four bytes per entry, or of eight
+            gamma = spare.kept.reshape(-1).view(np.float64)[: dual.cost.size].reshape(shape)
+        kept = np.divide(dual.a, rows, out=np.ones_like(rows), where=rows > dual.a)
+        lacking = np.maximum(dual.a - rows, 0.0)
+        added = lacking / max(float(lacking.sum()), 1e-300)
 
         def visit(part: slice) -> None:
             shared = dual.cost, 1.0 / self.epsilon, self.theta, dual.basis, dual.mass * dual.b, dual.starts
-            roots = kappa, _tolerance(kappa, self.precision), self.roots
+            roots = kappa, _tolerance(kappa, self.precision), self.roots, kept, added
             kernels().fill_plan(part.start, part.stop, *shared, *roots, dual.rows, dual.columns, gamma)
 
         dual.engine.each(visit, *dual.cost.shape, blas=False)
@@ -335,18 +338,21 @@ class Place:
         return f, g
 
 
-def _gathered(model: Model, rows: Index, columns: Index) -> Double:
-    """The cost of some rows and columns, transposed."""
-    cost, out = model.engine.assemble(model.cost), np.empty((columns.size, rows.size))
-    if not is_plain(cost):
-        return np.ascontiguousarray(cost[rows].T[columns])
-    model.engine.each(  # type: ignore[attr-defined]
-        lambda part: kernels().gather(part.start, part.stop, rows, columns, cost, out),
-        rows.size,
-        columns.size,
-        blas=False,
-    )
-    return out
+def _gathered(
+    model: Model, rows: Index, columns: Index, rough: bool
+) -> tuple[Double, npt.NDArray[np.float32], Double, float]:
+    """The cost of some rows and columns, transposed, the same in float32 if it is wanted, least costs and the mean."""
+    shape = columns.size, rows.size
+    cost, out = model.engine.assemble(model.cost), aligned(shape, np.float64)
+    single = aligned(shape if rough else (0, rows.size), np.float32)
+    given = cost if is_plain(cost) else np.array(cost, order="C")
+
+    def visit(part: slice) -> tuple[Double, float]:
+        least = np.full(rows.size, np.inf)
+        return least, kernels().gather(part.start, part.stop, rows, columns, given, out, single, least)
+
+    least, totals = zip(*model.engine.each(visit, *shape, blas=False), strict=True)  # type: ignore[attr-defined]
+    return out, single, np.minimum.reduce(least), sum(totals) / out.size
 
 
 def _tolerance(kappa: float, precision: Precision) -> float:
