@@ -17,7 +17,7 @@ import driftway
 SOURCE = Path(driftway.__file__).parent
 # From mathematics to application; a module imports only from its own line or above.
 LAYERS = [
-    ["rowwise", "interchange", "rounding"],
+    ["rowwise", "interchange", "rounding", "pool"],
     ["validation", "whole"],
     ["costs"],
     ["matrices"],

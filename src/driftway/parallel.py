@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from driftway.pool import Pool
 
 T = TypeVar("T")
 
@@ -34,8 +35,10 @@ class Workers:
             parts = [slice(0, n)]
         with single_blas() if blas else nullcontext():
             # The first part is done here: waking a thread for it takes as long as a small part.
-            others = [_pool(self.workers, os.getpid()).submit(_quietly, visit, part) for part in parts[1:]]
-            return [_quietly(visit, parts[0]), *(other.result() for other in others)]
+            quietly = partial(_quietly, visit)
+            others = _pool(self.workers, os.getpid()).start(quietly, parts[1:]) if len(parts) > 1 else []
+            # The first part is done here: waking a thread for it takes as long as a small part.
+            return [quietly(parts[0]), *(other.result() for other in others)]
 
     def block_rows(self, m: int) -> int:
         """How many rows of m entries fit the cache of one core."""
@@ -58,9 +61,9 @@ def available_cores() -> int:
 
 
 @cache
-def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+def _pool(workers: int, process: int) -> Pool:
     """The pool of this process: threads do not survive a fork, so each process has its own."""
-    return ThreadPoolExecutor(workers, thread_name_prefix="driftway")
+    return Pool(workers)
 
 
 @contextmanager
