@@ -250,12 +250,10 @@ def evaluate(
 
 @njit(fastmath=FAST | {"nnan"}, nogil=True, error_model="numpy", forceinline=True)
 def _least_and_sum(column: Any, least: Any) -> float:
-    """least = min(least, column); the sum of the column."""
-    total = 0.0
+    """least = min(least, column); the sum of the column, in a loop that writes nothing."""
     for i in range(column.size):
         least[i] = min(least[i], column[i])
-        total += column[i]
-    return total
+    return _total(column)
 
 
 @njit(nogil=True, error_model="numpy", cache=True)

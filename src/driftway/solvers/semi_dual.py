@@ -301,16 +301,16 @@ class Place:
     def plan(self, model: Model, spare: Place | None = None) -> Double:
         """γ (n×m), rounded onto the marginals: its columns are exact, so what its rows have too much of is spread.
 
-        The arrays of a `spare` place become its memory.
+        The arrays of a `spare` place become its memory, if they are as large.
         """
         dual, kappa, rows = self.dual, self.dual.weight / self.epsilon, self.sums[0]
         shape = model.cost.shape
         if shape != (dual.rows.size, dual.columns.size):
             gamma = np.zeros(shape)
-        elif spare is None:
+        elif spare is not None and spare.kept.itemsize == 4:  # two numbers per entry
+            gamma = spare.kept.reshape(-1).view(np.float64).reshape(shape)
+        else:
             gamma = aligned(shape, np.float64)
-        else:  # two numbers of four bytes per entry, or of eight
-            gamma = spare.kept.reshape(-1).view(np.float64)[: dual.cost.size].reshape(shape)
         kept = np.divide(dual.a, rows, out=np.ones_like(rows), where=rows > dual.a)
         lacking = np.maximum(dual.a - rows, 0.0)
         added = lacking / max(float(lacking.sum()), 1e-300)
