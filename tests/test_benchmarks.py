@@ -476,7 +476,7 @@ def test_the_page_is_made_from_the_stored_numbers(tmp_path: Path, monkeypatch: p
         "iterations) and at λ = 0.01 2 s" in text
     )
     assert "| Growth | exponent of memory in n + m at most 1.1 | reached | 1.000 |" in text
-    assert "| One Sinkhorn iteration | float64: at most 0.6 ns per entry | reached | 0.50 ns |" in text
+    assert "| One Sinkhorn iteration | float64: at most 0.6 ns per entry | reached | 0.5 ns |" in text
     assert "| Small problems | a few milliseconds (at most 5 ms) per solve | **not reached** | slowest 500 ms |" in text
     assert "A processor, 2 cores" in text
     assert str(tmp_path) not in text

@@ -223,4 +223,4 @@ def _cell(case: dict[str, Any], name: str) -> str:
 
 
 def _below(text: str, value: float | None, limit: float) -> Target:
-    return Target(text, None, "not measured") if value is None else Target(text, value <= limit, f"{value:.2f} ns")
+    return Target(text, None, "not measured") if value is None else Target(text, value <= limit, f"{value:.3g} ns")
