@@ -59,7 +59,7 @@ USUAL = Precision(np.float64, np.float32, 1e-9, 1e-13)
 FINE = Precision(np.float64, np.float64, 1e-14, 1e-13)
 
 
-# What an entry costs in a product with the Hessian, in those of a sweep.
+# What an entry of a product with the Hessian gains by being shared, in those of a sweep: products are short.
 PRODUCT_PRICE = 0.15
 
 
