@@ -22,7 +22,7 @@ LAYERS = [
     ["costs"],
     ["matrices"],
     ["parallel", "elementary", "wright", "path"],
-    ["compiled", "group_kernels", "moment_kernels"],
+    ["compiled", "group_kernels", "group_plans", "moment_kernels"],
     ["compiled_form"],
     ["stored"],
     ["engine"],

@@ -28,8 +28,9 @@ from driftway import (
     solve,
 )
 from driftway.iteration import Start
+from driftway.matrices import LogOf
 from driftway.model import Model
-from driftway.solvers.dual_newton import _blocks, _newton_direction, fits
+from driftway.solvers.dual_newton import _blocks, _given, _newton_direction, fits
 from driftway.solvers.semi_dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
 
 pytest.importorskip("numba")
@@ -329,7 +330,9 @@ def test_a_solution_is_a_warm_start(name: str) -> None:
 def test_potentials_solve_the_optimality_conditions() -> None:
     """C + ∇J(γ) + ε log γ = f ⊕ g."""
     p, _ = pair(data(8, 7, seed=1), "lasso+time", 0.1, 1.0)
-    s = solve(p, DualNewton(), tol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        s = solve(p, DualNewton(), tol=1e-15)  # as far as rounding allows
     gamma = s.plan.dense()
     left = p.cost.rows(slice(None)) + p.regularizer.gradient(gamma) + p.epsilon * np.log(gamma)
     np.testing.assert_allclose(left, np.add.outer(*s.potentials), atol=1e-8)
@@ -438,3 +441,43 @@ def test_a_solve_that_goes_on_leaves_earlier_plans_alone(round_length: int, mixe
     assert len(seen) > 1
     for plan, copy in seen:
         np.testing.assert_array_equal(plan.dense(), copy)
+
+
+@pytest.mark.parametrize("precision", [USUAL, FINE], ids=["usual", "fine"])
+@pytest.mark.parametrize("off", [1e-2, 1e-4])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gap_of_the_rounded_plan_is_expected_before_it_is_written(
+    name: str, off: float, precision: Precision
+) -> None:
+    d = data(60, 30, seed=3)  # so few columns that the sample is all of them
+    p = posed(d, 0.5, REGULARIZERS[name][0](d, 3.0))
+    model, dual, penalty = Model(p, Threads()), semi_dual(p), Penalty.of(p.regularizer, p.a, p.shape[1])
+    s = solve(p, DualNewton(), tol=1e-12)
+    assert penalty is not None
+    theta = _given(dual, model, penalty, s.plan, s.potentials[0])
+    theta[0] += off * np.random.default_rng(0).normal(size=theta.shape[1])
+    place = dual.at(p.epsilon, theta, precision=precision)
+    gamma = place.plan(model)
+    plan = model.plan(LogOf(gamma), np.zeros_like(p.a), np.zeros_like(p.b), gamma)
+    assert p.epsilon * p.mass * place.gap == pytest.approx(model.evaluate(plan).objective - place.bound, rel=0.03)
+    assert place.gap >= 0.5 * place.error**2 > 0
+
+
+def test_a_solve_ends_when_the_rounded_plan_suffices() -> None:
+    p = moons(300, 200, 1.0)
+    s = solve(p, DualNewton(), tol=1e-6)
+    assert s.converged
+    assert s.gap > 1e-12  # one step more would square it
+    assert s.n_iter == 0
+
+
+def test_a_gap_that_was_expected_too_small_costs_another_round_and_no_certificate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    p = moons(60, 40, 0.05)
+    truth = solve(p, DualNewton(), tol=1e-10)
+    monkeypatch.setattr(Place, "gap", 0.0)
+    s = solve(p, DualNewton(), tol=1e-6)
+    assert s.n_iter > 0
+    assert s.converged
+    assert s.lower_bound <= truth.value <= s.value <= truth.value + 1e-6 * max(abs(s.value), p.epsilon)

@@ -23,8 +23,6 @@ from driftway.wright import HIGH, OMEGA_RESIDUAL, moved, omega, omega_low
 
 # What Σ w² may fall to before the root that was guessed is called far too large, in float64 and in float32.
 UNDERFLOW, UNDERFLOW32 = 1e-280, 1e-30
-# Columns that are moved together between an array and a transposed one: a line of the cache.
-STRIP = 8
 # A root is found by evaluating ω until a step is this short, in float64 and in float32, then by moving the values of ω
 # along with it.
 SHORT, SHORT32, EVALUATIONS, MOVES = 4e-3, 0.1, 60, 8
@@ -131,7 +129,7 @@ def solve_group(
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _combine(basis: Any, theta: Any, out: Any) -> None:
+def combine(basis: Any, theta: Any, out: Any) -> None:
     """out = Σ_k basis_k Θ_k."""
     for i in range(out.size):
         out[i] = basis[0] * theta[0, i]
@@ -141,23 +139,10 @@ def _combine(basis: Any, theta: Any, out: Any) -> None:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _add(x: float, y: Any, out: Any) -> None:
+def add(x: float, y: Any, out: Any) -> None:
+    """out += x·y."""
     for i in range(y.size):
         out[i] += x * y[i]
-
-
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _scale(x: float, y: Any, out: Any) -> None:
-    for i in range(y.size):
-        out[i] *= x * y[i]
-
-
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _total(values: Any) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -218,7 +203,7 @@ def evaluate(
     value = 0.0
     for j in range(low, high):
         if rank > 1 or j == low:  # without moments all columns see the same
-            _combine(basis[j], theta, F)
+            combine(basis[j], theta, F)
         top = -np.inf
         for k in range(K):
             s = slice(starts[k], starts[k + 1])
@@ -239,100 +224,13 @@ def evaluate(
             value -= excess + math.expm1(residual[k]) * (N * S[k] / kappa + excess)
             slopes[j, k] = kappa / (N * Q[k]) if N * Q[k] > UNDERFLOW else 0.0
             _derivatives(row[s], N / kappa, Q[k], over_a[s], gamma[s], h[s], d[j, s], w[j, s])
-        _add(1.0, h, diagonal[0])
+        add(1.0, h, diagonal[0])
         for k in range(rank):
-            _add(basis[j, k], gamma, sums[k])
+            add(basis[j, k], gamma, sums[k])
         for k in range(1, rank):
-            _add(basis[j, k], h, diagonal[k])
-            _add(basis[j, k] ** 2, h, diagonal[rank - 1 + k])
+            add(basis[j, k], h, diagonal[k])
+            add(basis[j, k] ** 2, h, diagonal[rank - 1 + k])
     return value
-
-
-@njit(fastmath=FAST | {"nnan"}, nogil=True, error_model="numpy", forceinline=True)
-def _least_and_sum(column: Any, least: Any) -> float:
-    """least = min(least, column); the sum of the column, in a loop that writes nothing."""
-    for i in range(column.size):
-        least[i] = min(least[i], column[i])
-    return _total(column)
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def gather(low: int, high: int, rows: Any, columns: Any, given: Any, out: Any, rough: Any, least: Any) -> float:
-    """The transposed submatrix out[j, i] = given[rows[i], columns[j]] for low ≤ j < high, by strips of rows.
-
-    Fills `rough`, the same in float32 if it is not empty; lowers `least` to the least number of every row; returns
-    their sum.
-    """
-    total = 0.0
-    for first in range(0, rows.size, STRIP):
-        last = min(first + STRIP, rows.size)
-        for j in range(low, high):
-            target, column = out[j], columns[j]
-            for i in range(first, last):
-                target[i] = given[rows[i], column]
-    for j in range(low, high):
-        total += _least_and_sum(out[j], least)
-        if rough.size:
-            source, single = out[j], rough[j]
-            for i in range(rows.size):
-                single[i] = source[i]
-    return total
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def fill_plan(
-    low: int,
-    high: int,
-    cost: Any,
-    inverse: float,
-    theta: Any,
-    basis: Any,
-    b: Any,
-    starts: Any,
-    kappa: float,
-    tolerance: float,
-    roots: Any,
-    kept: Any,
-    added: Any,
-    rows: Any,
-    columns: Any,
-    out: Any,
-) -> None:
-    """The columns low…high of the plan, from the roots that `evaluate` left, where they belong in `out`.
-
-    They are rounded onto the marginals: of row i the share kept_i is kept, and added_i is its share of the mass that a
-    column then lacks; these add up to 1, or are all 0.
-    """
-    n, K = cost.shape[1], starts.size - 1
-    F, L, S, strip = np.empty(n), np.empty(K), np.empty(K), np.empty((STRIP, n))
-    for first in range(low, high, STRIP):
-        count = min(STRIP, high - first)
-        for c in range(count):
-            j, held = first + c, strip[c]
-            _combine(basis[j], theta, F)
-            for k in range(K):
-                s = slice(starts[k], starts[k + 1])
-                L[k], S[k], _, _, _ = solve_group(cost[j, s], inverse, F[s], roots[j, k], kappa, tolerance, held[s])
-            top, total = L.max(), 0.0
-            for k in range(K):
-                total += math.exp(L[k] - top) * S[k]
-            for k in range(K):
-                s = slice(starts[k], starts[k + 1])
-                _scale(math.exp(L[k] - top) * b[j] / total, kept[s], held[s])
-            _add(max(b[j] - _total(held), 0.0), added, held)
-        for i in range(n):
-            target = out[rows[i]]
-            for c in range(count):
-                target[columns[first + c]] = strip[c, i]
-
-
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def add_squares(gamma: Any, classes: Any, squares: Any) -> None:
-    """squares[k] += Σ γ² over the rows of class k, for every column."""
-    for i in range(gamma.shape[0]):
-        row, total = gamma[i], squares[classes[i]]
-        for j in range(total.size):
-            total[j] += row[j] * row[j]
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -378,7 +276,7 @@ def hessian_times(
     p, weighted, column = np.empty(n, d.dtype), np.empty(n, d.dtype), np.empty(n, d.dtype)
     for j in range(low, high):
         if rank > 1 or j == low:  # without moments all columns see the same
-            _combine(basis[j], direction, p)
+            combine(basis[j], direction, p)
             for i in range(n):
                 weighted[i] = p[i] * a[i]
         mean = 0.0
@@ -398,7 +296,7 @@ def hessian_times(
             s = slice(starts[k], starts[k + 1])
             _add_applied(d[j, s], w[j, s], p[s], slide[j, k], mean, column[s])
         for k in range(rank):
-            _add(basis[j, k], column, out[k])
+            add(basis[j, k], column, out[k])
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -445,8 +343,8 @@ def conjugate_step(
         return 0.0, square
     t = square / curvature
     for k in range(p.shape[0]):
-        _add(t, p[k], x[k])
-        _add(-t, product[k], residual[k])
+        add(t, p[k], x[k])
+        add(-t, product[k], residual[k])
     following = _precondition(blocks, residual, product)
     ratio = following / square
     for k in range(p.shape[0]):

@@ -34,7 +34,6 @@ class Workers:
         if price * n * m <= self.block_entries:
             parts = [slice(0, n)]
         with single_blas() if blas else nullcontext():
-            # The first part is done here: waking a thread for it takes as long as a small part.
             quietly = partial(_quietly, visit)
             others = _pool(self.workers, os.getpid()).start(quietly, parts[1:]) if len(parts) > 1 else []
             # The first part is done here: waking a thread for it takes as long as a small part.

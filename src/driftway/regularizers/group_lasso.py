@@ -121,7 +121,7 @@ class GroupLasso(Regularizer):
         if numba_installed() and gamma.flags.c_contiguous:
             view = gamma.view()
             view.flags.writeable = False  # one version of the compiled code for all
-            import_module("driftway.group_kernels").add_squares(view, self._classes, squares)
+            import_module("driftway.group_plans").add_squares(view, self._classes, squares)
             return squares
         with np.errstate(over="ignore", under="ignore"):
             for block in _blocks(gamma):

@@ -21,14 +21,15 @@ Double = npt.NDArray[np.float64]
 
 # The path of strengths: from this share of the problem's scale, each a third of the last, solved to a rough accuracy.
 EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT = 0.2, 3.0, 2e-2, 100
-# Plans are rounded onto their marginals, so rows may be off by so many times the accuracy asked for: the gap that comes
-# of it is about as large.
+# The gap of the rounded plan may be expected to be so many times the accuracy asked for, which is a tenth of the
+# tolerance; so may its rows be off, from where the gap is about as large where a plan has entries near zero.
 ENOUGH = 3.0
 # Up to this many entries everything that is kept is kept in float64; accuracies below the second number need that, too.
 SMALL, FINE_ACCURACY = 2**16, 1e-9
-# While rows are off by more than this, and by so many times what is asked for, the next step is evaluated roughly, if
-# no score is larger than the third number.
-ROUGH_ERROR, ROUGH_AHEAD, ROUGH_SCORES = 1e-3, 10.0, 1e3
+# Far from the optimum evaluations are rough, if no score is larger than the first number. A step squares the gap, times
+# the second, and the step that is to be the last is not rough; nor is one from where rows are off by no more than the
+# third, of which a rough evaluation knows little.
+ROUGH_SCORES, SQUARED, ROUGH_ERROR = 1e3, 3.0, 1e-3
 # The damping of the first step, its least, and the largest change of a log-potential in a step.
 DAMPING, LEAST_DAMPING, LONGEST = 1e-3, 1e-9, 50.0
 # Limits of the line search and of the conjugate gradients.
@@ -95,15 +96,16 @@ class DualNewton:
             climb = _Climb(dual.at(model.epsilon, theta, precision=last), last, spent=1)
         if climb is None or not climb.here.error <= FAR:
             climb = _path(dual, model.epsilon, first, last)
-        return self._round(model, climb, ENOUGH * accuracy)
+        climb.run(ENOUGH * accuracy, climb.spent + self.round_length, last=True)
+        return self._state(model, climb)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
         climb = state.memory  # which may be asked for the same again
         climb = replace(climb, spent=0, left=None, origin=climb.here)
-        return self._round(model, climb, min(accuracy, 0.1 * climb.here.error))
+        climb.run(min(accuracy, 0.1 * climb.here.error), self.round_length)
+        return self._state(model, climb)
 
-    def _round(self, model: Model, climb: _Climb, accuracy: float) -> State:
-        climb.run(accuracy, climb.spent + self.round_length)
+    def _state(self, model: Model, climb: _Climb) -> State:
         if climb.here.precision is ROUGH:  # which bounds nothing
             climb.refine(climb.final)
         here, gamma = climb.here, climb.here.plan(model, climb.left)
@@ -151,7 +153,7 @@ def _path(dual: SemiDual, epsilon: float, first: Precision, final: Precision) ->
     theta[0] = dual.lowest / strengths[0]
     climb, last = _Climb(dual.at(strengths[0], theta, precision=first), final, spent=1), None
     for following in strengths[1:]:
-        climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT, ahead=0.0)
+        climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT)
         here, unit = climb.here, climb.here.epsilon / following
         theta = unit * here.theta
         if last is not None:  # potentials are smooth in ε: go on as they went
@@ -179,13 +181,17 @@ class _Climb:
     left: Place | None = None
     origin: Place | None = None
 
-    def run(self, accuracy: float, limit: int, ahead: float = ROUGH_AHEAD) -> None:
+    def run(self, accuracy: float, limit: int, *, last: bool = False) -> None:
         """Newton steps until row error and slack are `accuracy`, or so many evaluations are spent, or no step helps.
 
-        The step that is to be the last, from where rows are off by less than `ahead` times the accuracy, is not rough.
+        If it is to be the `last` run, the gap of the rounded plan may be that instead, and the step that is expected
+        to lead there is not rough.
         """
         while self.spent < limit and not self._reached(accuracy):
-            if self.step(max(ROUGH_ERROR, ahead * accuracy)):
+            enough = accuracy * self._unit
+            if last and self._expects(enough):
+                return
+            if self.step(fine=last and self._expects(math.sqrt(enough / SQUARED))):
                 continue
             if self.balance(UPDATES):
                 self.damping = 1.0
@@ -199,9 +205,17 @@ class _Climb:
         """Looks at the same place again, more accurately."""
         self.move(self.here.theta, self.here.roots, precision)
 
+    @property
+    def _unit(self) -> float:
+        """What gaps are relative to."""
+        return max(abs(self.here.value), 1.0)
+
     def _reached(self, accuracy: float) -> bool:
-        here = self.here
-        return here.error <= accuracy and here.slack <= accuracy * max(abs(here.value), 1.0)
+        return self.here.error <= accuracy and self.here.slack <= accuracy * self._unit
+
+    def _expects(self, gap: float) -> bool:
+        """Whether the rounded plan should have no larger gap, which is half the row error squared at the least."""
+        return 0.5 * self.here.error**2 <= gap and self.here.gap <= gap
 
     def move(self, theta: Double, roots: Double, precision: Precision) -> None:
         there = self.here.dual.at(self.here.epsilon, theta, roots, precision=precision, spare=self.left)
@@ -211,14 +225,14 @@ class _Climb:
         """Gives up a place that is not where the ascent is."""
         self.left = None if place is self.origin else place
 
-    def step(self, near: float) -> bool:
-        """A Newton step with a line search, not rough if rows are off by less than `near`; whether it got higher."""
+    def step(self, *, fine: bool) -> bool:
+        """A Newton step with a line search, not to a rough place if it is to be `fine`; whether it got higher."""
         before = self.here
         direction, slide = _newton_direction(before, self.damping)
         slope = float(np.vdot(before.gradient, direction))
         # Near the optimum the rise is lost in rounding, the gradient is not.
         lost = slope < before.precision.noise * before.magnitude
-        rough = before.precision is ROUGH and before.error > near
+        rough = before.precision is ROUGH and before.error > ROUGH_ERROR and not fine
         precision = before.precision if rough or before.precision is not ROUGH else self.final
         reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
         t = min(1.0, LONGEST / max(reach, 1e-300))

@@ -59,6 +59,8 @@ USUAL = Precision(np.float64, np.float32, 1e-9, 1e-13)
 FINE = Precision(np.float64, np.float64, 1e-14, 1e-13)
 
 
+# So many columns tell how far the rounded plan is from the dual's.
+SAMPLE = 32
 # What an entry of a product with the Hessian gains by being shared, in those of a sweep: products are short.
 PRODUCT_PRICE = 0.15
 
@@ -275,6 +277,29 @@ class Place:
         """φ(γR) + φ*(P) − ⟨P, γR⟩ ≥ 0: what the gap owes to the moments."""
         return 0.5 * float((self.gradient[1:] ** 2 / (self.epsilon * self.dual.quadratic[1:])).sum())
 
+    @cached_property
+    def shares(self) -> tuple[Double, Double]:
+        """What rounding onto the marginals keeps of every row, and the row's share of what columns lack then."""
+        a, rows = self.dual.a, self.sums[0]
+        lacking = np.maximum(a - rows, 0.0)
+        kept = np.divide(a, rows, out=np.ones_like(rows), where=rows > a)
+        return kept, lacking / max(float(lacking.sum()), 1e-300)
+
+    @cached_property
+    def gap(self) -> float:
+        """The gap of the rounded plan, in units of ε and as far as a sample of its columns tells.
+
+        It is the Bregman divergence of H + J/ε from the plan of Θ to the rounded one, and what the moments add.
+        """
+        dual, (kept, added), kappa = self.dual, self.shares, self.dual.weight / self.epsilon
+        stride = max(1, dual.b.size // SAMPLE)
+        found, mass = kernels("group_plans").divergence(
+            stride, *self.kept, dual.a, dual.b, dual.starts, kappa, kept, added
+        )
+        # What columns lack is nearly a multiple of b, under which the moments are centred.
+        moved = self.gradient[1:] + (1.0 - kept) * self.sums[1:]
+        return float(found / mass + 0.5 * (moved**2 / (self.epsilon * dual.quadratic[1:])).sum())
+
     @property
     def distance(self) -> float:
         """How far from optimal, in the order of a gradient."""
@@ -303,22 +328,18 @@ class Place:
 
         The arrays of a `spare` place become its memory, if they are as large.
         """
-        dual, kappa, rows = self.dual, self.dual.weight / self.epsilon, self.sums[0]
-        shape = model.cost.shape
+        dual, kappa, shape = self.dual, self.dual.weight / self.epsilon, model.cost.shape
         if shape != (dual.rows.size, dual.columns.size):
             gamma = np.zeros(shape)
         elif spare is not None and spare.kept.itemsize == 4:  # two numbers per entry
             gamma = spare.kept.reshape(-1).view(np.float64).reshape(shape)
         else:
             gamma = aligned(shape, np.float64)
-        kept = np.divide(dual.a, rows, out=np.ones_like(rows), where=rows > dual.a)
-        lacking = np.maximum(dual.a - rows, 0.0)
-        added = lacking / max(float(lacking.sum()), 1e-300)
 
         def visit(part: slice) -> None:
             shared = dual.cost, 1.0 / self.epsilon, self.theta, dual.basis, dual.mass * dual.b, dual.starts
-            roots = kappa, _tolerance(kappa, self.precision), self.roots, kept, added
-            kernels().fill_plan(part.start, part.stop, *shared, *roots, dual.rows, dual.columns, gamma)
+            roots = kappa, _tolerance(kappa, self.precision), self.roots, *self.shares
+            kernels("group_plans").fill_plan(part.start, part.stop, *shared, *roots, dual.rows, dual.columns, gamma)
 
         dual.engine.each(visit, *dual.cost.shape, blas=False)
         return gamma
@@ -349,7 +370,7 @@ def _gathered(
 
     def visit(part: slice) -> tuple[Double, float]:
         least = np.full(rows.size, np.inf)
-        return least, kernels().gather(part.start, part.stop, rows, columns, given, out, single, least)
+        return least, kernels("group_plans").gather(part.start, part.stop, rows, columns, given, out, single, least)
 
     least, totals = zip(*model.engine.each(visit, *shape, blas=False), strict=True)  # type: ignore[attr-defined]
     return out, single, np.minimum.reduce(least), sum(totals) / out.size
@@ -362,6 +383,6 @@ def _tolerance(kappa: float, precision: Precision) -> float:
 
 
 @cache
-def kernels() -> ModuleType:
+def kernels(room: str = "group_kernels") -> ModuleType:
     """The compiled passes, imported when they are first needed."""
-    return import_module("driftway.group_kernels")
+    return import_module(f"driftway.{room}")
