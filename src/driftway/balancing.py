@@ -275,7 +275,7 @@ def _scale(
 
 def _ascend(kernel: StoredKernel, here: Scaling, tol: float, max_iter: int, limit: float) -> tuple[Scaling, int]:
     """Quasi-Newton ascent on the dual, and Newton's method where that would take long as well."""
-    a, b, ascent, spent = here.a, here.b, Ascent(), 0
+    a, b, ascent, spent, first = here.a, here.b, Ascent(), 0, here
 
     def done(place: Scaling) -> bool:
         return place.error <= tol or place.reach > limit
@@ -287,7 +287,10 @@ def _ascend(kernel: StoredKernel, here: Scaling, tol: float, max_iter: int, limi
         spent += count
         if done(here):
             break
-        if stuck or remaining(earlier.error, here.error, tol, PATIENCE) > _newton_cost(kernel.shape):
+        # Its progress comes in bursts: the rate is that of the last iterations, or of all if that is better.
+        rates = (earlier, count), (first, spent)
+        left = min(remaining(since.error, here.error, tol, steps) for since, steps in rates)
+        if stuck or left > _newton_cost(kernel.shape):
             if min(kernel.shape) > NEWTON_SIZE and stuck:
                 break
             here, steps = newton(kernel, a, b, here, tol=tol, max_iter=max_iter - spent, reach=limit)
@@ -298,7 +301,7 @@ def _ascend(kernel: StoredKernel, here: Scaling, tol: float, max_iter: int, limi
 def _newton_cost(shape: tuple[int, int]) -> float:
     """What the few steps of Newton's method cost that are needed, in iterations of Sinkhorn's, as measured."""
     size = min(shape)
-    return math.inf if size > NEWTON_SIZE else 20.0 + 0.15 * size
+    return math.inf if size > NEWTON_SIZE else 20.0 + 0.2 * size
 
 
 def _omega(relaxation: Relaxation | None) -> float:
