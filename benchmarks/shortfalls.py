@@ -28,9 +28,8 @@ WHY = {
         "themselves its exponentials take 0.16 and 0.47, its square roots 0.17 and 0.54: they are all it does, and "
         "hardly overlap. So 0.17 and 0.43 on two cores are the limit. A sweep in float32 adds 0.1 ms of Python and up "
         "to 0.2 ms for the waking of a thread to 0.8 ms of that. OTT-JAX gains more from float32 than ours does. "
-        "Figures of this part scatter by a fifth from one hour to the next, and were 0.75 and 0.30 on a day before: "
-        "for minutes one of the cores takes 3.1 ms for the half of a sweep that takes it 2.2 at other times, with "
-        "nothing else running on this side of the machine's virtualisation. Other libraries in the process cost "
-        "nothing; that was tried, one by one."
+        "Figures of this part scatter by a fifth and more from one hour to the next; 0.75 and 0.30 were seen, too. For "
+        "stretches of many sweeps one of the cores takes 3.1 ms for the half of one that takes it 2.2 at other times, "
+        "while nothing else runs here. Other libraries in the process made no difference that could be told from that."
     ),
 }

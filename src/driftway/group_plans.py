@@ -129,7 +129,7 @@ def _round(d: Any, w: Any, a: Any, kept: Any, added: Any, mass: float, gamma: An
 def _sums(gamma: Any, change: Any) -> tuple[float, float, float, float]:
     """The divergence of the entropy, ‖γ‖², ⟨γ, change⟩ and ‖change‖².
 
-    (1 + u) log(1 + u) − u is u²/(2 + 2u/3) where u is small, in which nothing cancels.
+    (1 + u) log(1 + u) − u is taken to be u²/(2 + 2u/3) up to u = 0.01, in which nothing cancels.
     """
     entropy = square = along = beyond = 0.0
     for i in range(gamma.size):

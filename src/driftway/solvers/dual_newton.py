@@ -21,8 +21,8 @@ Double = npt.NDArray[np.float64]
 
 # The path of strengths: from this share of the problem's scale, each a third of the last, solved to a rough accuracy.
 EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT = 0.2, 3.0, 2e-2, 100
-# The gap of the rounded plan may be expected to be so many times the accuracy asked for, which is a tenth of the
-# tolerance; so may its rows be off, from where the gap is about as large where a plan has entries near zero.
+# A solve ends where the gap that is expected of the rounded plan, or what its rows are off by, is so many times the
+# accuracy asked for, which is a tenth of the tolerance.
 ENOUGH = 3.0
 # Up to this many entries everything that is kept is kept in float64; accuracies below the second number need that, too.
 SMALL, FINE_ACCURACY = 2**16, 1e-9
