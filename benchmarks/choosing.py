@@ -19,7 +19,8 @@ from sklearn.model_selection import ParameterGrid
 
 from benchmarks import storage, streams
 from benchmarks.evaluate import FIRST_SEED, ours
-from driftway import CircularScore, ContinuousTransportClassifier, Threads
+from driftway import CircularScore, ContinuousTransportClassifier
+from driftway.engines import Threads
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "choosing.md"
 MODELS = [

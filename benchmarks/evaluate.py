@@ -22,7 +22,7 @@ from benchmarks import adaptation_peers as peers
 from benchmarks import storage, streams
 from benchmarks.streams import Stream
 from driftway import ContinuousTransportClassifier
-from driftway.engines.tasks import spread
+from driftway.engines.dask.tasks import spread
 
 FIRST_SEED = 1000
 PAGE = Path(__file__).resolve().parent / "ADAPTATION.md"

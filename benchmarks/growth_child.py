@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.ours import Deadline, default_engine
 from benchmarks.problems import growing_problem
 from driftway import solve
-from driftway.engine import Request
-from driftway.model import Model
+from driftway.engines.engine import Request
+from driftway.problem.model import Model
 
 
 def main() -> None:

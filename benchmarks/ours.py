@@ -13,9 +13,10 @@ import numpy as np
 from benchmarks.clock import OverBudget, time_limit
 from benchmarks.interleave import Entrant, Rung
 from benchmarks.judge import Answer
-from driftway import Plan, Problem, Solution, Threads, sinkhorn, solve
-from driftway.engine import Engine
-from driftway.solution import Iteration
+from driftway import Plan, Problem, Solution, sinkhorn, solve
+from driftway.engines import Threads
+from driftway.engines.engine import Engine
+from driftway.problem.solution import Iteration
 
 
 def default_engine() -> Engine:

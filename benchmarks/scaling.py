@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import machine, storage
-from driftway import DualAscent, PointCloudCost, Problem, Sinkhorn, Threads, TimeSmoothness, solve
-from driftway.engine import Request
-from driftway.engines import Dask, Torch
-from driftway.matrices import Factored
+from driftway import PointCloudCost, Problem, TimeSmoothness, solve
+from driftway.engines import Dask, Threads, Torch
+from driftway.engines.engine import Request
+from driftway.geometry.matrices import Factored
+from driftway.solvers import DualAscent, Sinkhorn
 
 EPSILON = 0.1
 WIRE_SWEEPS = 5

@@ -11,19 +11,27 @@ import warnings
 from importlib import import_module, util
 from pathlib import Path
 from types import ModuleType
+from typing import get_type_hints
 
 import pdoc
 import pdoc.render
 
 # Those of them that there are have a page.
-MODULES = ("driftway", "driftway.pot", "driftway.torch", "driftway.jax", "driftway.skada", "driftway.river")
+MODULES = (
+    *("driftway", "driftway.solvers", "driftway.engines", "driftway.regularizers", "driftway.adaptation"),
+    *("driftway.pot", "driftway.torch", "driftway.jax", "driftway.skada", "driftway.river"),
+)
 
 
 def take_in(module: ModuleType) -> None:
     """Shows the members that public classes have from bases of ours that have no page of their own."""
-    for kind in [getattr(module, name) for name in module.__all__]:
+    for exported in module.__all__:
+        kind = getattr(module, exported)
+        setattr(module, exported, kind)  # pdoc sees only what has been loaded
         if not inspect.isclass(kind):
             continue
+        if issubclass(kind, tuple):  # pdoc looks for the types of a named tuple's fields in the wrong module
+            kind.__new__.__annotations__ = get_type_hints(kind)
         for base in kind.__mro__[1:]:
             if base.__module__.startswith("driftway.") and base.__name__ not in module.__all__:
                 for name, member in vars(base).items():
@@ -41,7 +49,7 @@ def main(folder: Path) -> None:
     pdoc.render.configure(docformat="numpy", show_source=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pdoc.pdoc("driftway", "!driftway.solve", output_directory=folder)
+        pdoc.pdoc("driftway", output_directory=folder)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from driftway import AdaptationWarning, CircularScore, ContinuousTransportClassifier, DomainTransportClassifier
+from driftway import AdaptationWarning, CircularScore, ContinuousTransportClassifier
+from driftway.adaptation import DomainTransportClassifier
 
 STEPS, SIZE = 6, 120
 Double = npt.NDArray[np.float64]

@@ -8,18 +8,10 @@ import numpy as np
 from problems import REGULARIZERS, Data
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway import (
-    ConditionalGradient,
-    DualAscent,
-    ForwardBackward,
-    FrankWolfe,
-    Problem,
-    Sinkhorn,
-    Solution,
-    Threads,
-    solve,
-)
-from driftway.engine import Engine
+from driftway import ConditionalGradient, ForwardBackward, Problem, Solution, solve
+from driftway.engines import Threads
+from driftway.engines.engine import Engine
+from driftway.solvers import DualAscent, FrankWolfe, Sinkhorn
 
 MOMENTS = [name for name in REGULARIZERS if "lasso" not in name]
 METRICS = ("euclidean", "sqeuclidean")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import make_moons
 
-from driftway.tables import write_table
+from driftway.files import write_table
 
 Columns = dict[str, np.ndarray]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftway import Custom, GroupLasso
-from driftway.deferred import Laplacian, TimeSmoothness, WassersteinTime
+from driftway.derivatives.regularizers import Laplacian, TimeSmoothness, WassersteinTime
 
 N, M = 5, 4
 _rng = np.random.default_rng(0)

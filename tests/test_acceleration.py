@@ -11,20 +11,11 @@ from problems import REGULARIZERS, assert_agrees, data, problem, reference
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway import (
-    Custom,
-    ForwardBackward,
-    PointCloudCost,
-    Problem,
-    Solution,
-    Threads,
-    TimeSmoothness,
-    WassersteinTime,
-    solve,
-)
-from driftway.iteration import Start
-from driftway.matrices import Dense
-from driftway.model import Model
+from driftway import Custom, ForwardBackward, PointCloudCost, Problem, Solution, TimeSmoothness, WassersteinTime, solve
+from driftway.engines import Threads
+from driftway.geometry.matrices import Dense
+from driftway.problem.model import Model
+from driftway.solvers.solver import Start
 
 ACCELERATED = ForwardBackward(accelerate=True)
 # A plan is known to √(gap/ε): these tolerances bring it to 1e-4 in L1 at every ε.

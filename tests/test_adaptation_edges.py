@@ -11,13 +11,8 @@ from sklearn.datasets import make_moons
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from driftway import (
-    AdaptationWarning,
-    ContinuousTransportClassifier,
-    ContinuousTransportRegressor,
-    DomainTransportClassifier,
-    adapt_stream,
-)
+from driftway import AdaptationWarning, ContinuousTransportClassifier, ContinuousTransportRegressor, adapt_stream
+from driftway.adaptation import DomainTransportClassifier
 from driftway.adaptation.scaling import fit_scaling
 
 
@@ -189,7 +184,7 @@ class TestFiles:
         pytest.importorskip("typer")
         pytest.importorskip("plotly")
         from driftway.cli import main
-        from driftway.tables import Columns, read_table, write_table
+        from driftway.files import Columns, read_table, write_table
 
         source, (batch,) = write_stream(tmp_path / "in", 1)
         for path in (source, batch):
@@ -210,8 +205,8 @@ class TestFiles:
         assert "--id must not be 'probability_upper'" in capsys.readouterr().err
 
     def test_a_single_array_is_no_npz_file(self, tmp_path: Path) -> None:
-        from driftway.tables import Columns, read_table
-        from driftway.tables.errors import TableError
+        from driftway.files import Columns, read_table
+        from driftway.files.errors import TableError
 
         with (tmp_path / "array.npz").open("wb") as file:
             np.save(file, np.zeros(3))

@@ -11,8 +11,9 @@ import pytest
 from agreement import METRICS, MOMENTS, PLAIN, difference, fits, run
 from problems import REGULARIZERS, data, problem, weight
 
-from driftway import ConditionalGradient, DualAscent, ForwardBackward, FrankWolfe, Problem, Sinkhorn, Threads
-from driftway.engines import Dask, Torch
+from driftway import ConditionalGradient, ForwardBackward, Problem
+from driftway.engines import Dask, Threads, Torch
+from driftway.solvers import DualAscent, FrankWolfe, Sinkhorn
 
 pytestmark = pytest.mark.slow
 

@@ -14,20 +14,19 @@ from driftway import (
     ConditionalGradient,
     Custom,
     ForwardBackward,
-    FrankWolfe,
     GroupLasso,
     Laplacian,
-    MomentRegularizer,
     PointCloudCost,
     Problem,
     Regularizer,
-    Sinkhorn,
-    Threads,
     TimeSmoothness,
     WassersteinTime,
     sinkhorn,
     solve,
 )
+from driftway.engines import Threads
+from driftway.regularizers import MomentRegularizer
+from driftway.solvers import FrankWolfe, Sinkhorn
 
 Call = Callable[..., Any]
 REFUSED = (ValueError, TypeError)
@@ -66,9 +65,9 @@ def no_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     def iterated(*_: object, **__: object) -> None:
         pytest.fail("the solver began to iterate on bad input")
 
-    monkeypatch.setattr("driftway.model.balance", iterated)
-    monkeypatch.setattr("driftway.solvers.entropic.balance", iterated)
-    monkeypatch.setattr("driftway.solvers.frank_wolfe.exact_transport", iterated)
+    monkeypatch.setattr("driftway.problem.model.balance", iterated)
+    monkeypatch.setattr("driftway.solvers.sinkhorn.balance", iterated)
+    monkeypatch.setattr("driftway.solvers.conditional_gradient.frank_wolfe.exact_transport", iterated)
 
 
 def regularized(regularizer: Any, solver: Any = None) -> Any:

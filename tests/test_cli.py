@@ -14,8 +14,8 @@ from files import contents, moons, write_stream
 
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, solve
 from driftway.cli import main
-from driftway.problem import Problem
-from driftway.tables import Columns, read_table, write_table
+from driftway.files import Columns, read_table, write_table
+from driftway.problem.problem import Problem
 
 pytest.importorskip("typer")
 pytest.importorskip("plotly")

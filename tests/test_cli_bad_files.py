@@ -11,7 +11,7 @@ import pytest
 from files import moons, write_stream
 
 from driftway.cli import main
-from driftway.tables import write_table
+from driftway.files import write_table
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")

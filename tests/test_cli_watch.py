@@ -15,7 +15,7 @@ from files import contents, moons, write_stream
 from driftway import ContinuousTransportClassifier
 from driftway.cli import main
 from driftway.cli.stopping import Stop
-from driftway.tables import write_table
+from driftway.files import write_table
 
 pytest.importorskip("typer")
 pytest.importorskip("plotly")

@@ -20,31 +20,29 @@ from benchmarks import evaluate, streams
 from driftway import (
     ConditionalGradient,
     ContinuousTransportClassifier,
-    DualNewton,
-    FrankWolfe,
     GroupLasso,
     Laplacian,
     PointCloudCost,
     Problem,
-    Sinkhorn,
     Solution,
-    Threads,
     TimeSmoothness,
     experiments,
     solve,
 )
 from driftway.cli import main
-from driftway.costs import MatrixCost
-from driftway.engine import Request
+from driftway.engines import Threads
+from driftway.engines.engine import Request
 from driftway.experiments import scale
-from driftway.matrices import Factored
+from driftway.geometry.costs import MatrixCost
+from driftway.geometry.matrices import Factored
+from driftway.solvers import DualNewton, FrankWolfe, Sinkhorn
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 from driftway.engines import Dask  # noqa: E402 - needs distributed
-from driftway.engines.shard import holds  # noqa: E402
-from driftway.engines.tasks import spread  # noqa: E402
+from driftway.engines.dask.shard import holds  # noqa: E402
+from driftway.engines.dask.tasks import spread  # noqa: E402
 
 QUICK = ("none", "time+laplacians")
 

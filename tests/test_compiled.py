@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftway import PointCloudCost, Problem, Threads, TimeSmoothness, sinkhorn, solve
-from driftway.engine import Engine, Request
-from driftway.matrices import Dense, Factored, LogOf, Matrix
+from driftway import PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
+from driftway.engines import Threads
+from driftway.engines.engine import Engine, Request
+from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
 
 numba = pytest.importorskip("numba")
 
-from driftway import compiled, compiled_form  # noqa: E402
+from driftway.engines.compiled import layout as compiled_form  # noqa: E402
+from driftway.engines.compiled import sweep as compiled  # noqa: E402
 
 COMPILED, NUMPY = Threads(compiled=True), Threads(compiled=False)
 SHAPES = [(1, 1), (3, 7), (4, 5), (70, 1100), (501, 203)]
@@ -100,7 +102,7 @@ def test_rows_far_out_of_range_are_shifted_and_massless_ones_vanish(engine: Engi
 
 
 def test_exponential_and_logarithm_are_right_to_the_last_bits() -> None:
-    from driftway import elementary
+    from driftway.engines.compiled import exp2 as elementary
 
     @numba.njit
     def apply(x, powers, logs):
@@ -171,8 +173,8 @@ def test_the_numpy_engine_solves_what_the_compiled_one_does() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_long_sweeps_tell_how_far_they_are(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftway.threads.LONG_SWEEP", 1)
-    monkeypatch.setattr("driftway.compiled_form.CALL_ENTRIES", 100)
+    monkeypatch.setattr("driftway.engines.threads.engine.LONG_SWEEP", 1)
+    monkeypatch.setattr("driftway.engines.compiled.layout.CALL_ENTRIES", 100)
     engine, seen = Threads(compiled=compiled, block_entries=100), []
     engine.watch = seen.append
     log = Dense(np.zeros((40, 20)))
@@ -192,7 +194,8 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "numba" else found(name, *rest)
 import numpy as np
 import driftway
-from driftway import GroupLasso, PointCloudCost, Problem, TimeSmoothness, Threads, solve
+from driftway import GroupLasso, PointCloudCost, Problem, TimeSmoothness, solve
+from driftway.engines import Threads
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(20, 2)), rng.normal(size=(10, 2))
 for J in (None, TimeSmoothness(Y, X), GroupLasso(np.arange(20) % 2, 0.1)):
@@ -212,7 +215,8 @@ except ImportError as error:
 SOLVES = """
 import hashlib
 import numpy as np
-from driftway import GroupLasso, PointCloudCost, Problem, TimeSmoothness, Threads, sinkhorn, solve
+from driftway import GroupLasso, PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
+from driftway.engines import Threads
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(203, 2)), rng.normal(size=(57, 2))
 smooth, lasso = TimeSmoothness(Y, X, 2.0), GroupLasso(np.arange(203) % 3, 0.5)

@@ -14,7 +14,8 @@ import pytest
 from agreement import PLAIN
 from problems import Data, data
 
-from driftway import DualAscent, PointCloudCost, Problem, Sinkhorn, Solution, TimeSmoothness, solve
+from driftway import PointCloudCost, Problem, Solution, TimeSmoothness, solve
+from driftway.solvers import DualAscent, Sinkhorn
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

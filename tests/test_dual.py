@@ -14,22 +14,22 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from driftway import (
-    DualAscent,
     ForwardBackward,
     GroupLasso,
     Laplacian,
     PointCloudCost,
     Problem,
-    Sinkhorn,
-    Threads,
     TimeSmoothness,
-    path,
     sinkhorn,
     solve,
 )
-from driftway.model import Model
-from driftway.quasi_newton import Ascent
-from driftway.solvers import dual_ascent, moment_dual
+from driftway.engines import Threads
+from driftway.plan.lbfgs import Ascent
+from driftway.problem.model import Model
+from driftway.solvers import DualAscent, Sinkhorn
+from driftway.solvers.dual_ascent import continuation
+from driftway.solvers.dual_ascent import dual as moment_dual
+from driftway.solvers.dual_ascent import solver as dual_ascent
 
 # At the smallest strength the logarithms of the plan leave no more than that.
 TOLERANCE = {1.0: 1e-9, 0.1: 1e-10, 0.01: 1e-11, 0.001: 1e-10}
@@ -162,20 +162,20 @@ def test_settled_rows_are_at_their_optimum_for_the_columns_as_they_are(moments: 
 
 
 def test_strides_divide_the_way_and_follow_the_reach() -> None:
-    assert path.ahead(1.0, 1.0, 0.5) == (1.0, 0.0)
-    assert path.ahead(1.0, 0.8, 0.5) == (0.8, pytest.approx(-math.log(0.8)))
+    assert continuation.ahead(1.0, 1.0, 0.5) == (1.0, 0.0)
+    assert continuation.ahead(1.0, 0.8, 0.5) == (0.8, pytest.approx(-math.log(0.8)))
     strength, passed = 1.0, []
     while strength > 0.1:
-        strength, stride = path.ahead(strength, 0.1, 0.7)
+        strength, stride = continuation.ahead(strength, 0.1, 0.7)
         passed.append(stride)
     assert strength == 0.1
     assert passed == pytest.approx([math.log(10.0) / 4] * 4)
-    assert path.longer(0.5, path.AIM) == pytest.approx(0.5)
-    assert path.longer(0.5, path.AIM / 2.25) == pytest.approx(0.75)
-    assert path.longer(0.5, 0.0) == 1.0
-    assert path.longer(0.5, 100.0) == 0.25
-    assert path.longer(0.5, math.nan) == path.shorter(0.1) == path.LEAST
-    assert path.shorter(0.6) == 0.3
+    assert continuation.longer(0.5, continuation.AIM) == pytest.approx(0.5)
+    assert continuation.longer(0.5, continuation.AIM / 2.25) == pytest.approx(0.75)
+    assert continuation.longer(0.5, 0.0) == 1.0
+    assert continuation.longer(0.5, 100.0) == 0.25
+    assert continuation.longer(0.5, math.nan) == continuation.shorter(0.1) == continuation.LEAST
+    assert continuation.shorter(0.6) == 0.3
 
 
 def test_blocks_whose_inverse_is_lost_in_rounding_are_no_matter() -> None:

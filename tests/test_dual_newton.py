@@ -14,7 +14,6 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from driftway import (
-    DualNewton,
     ForwardBackward,
     GroupLasso,
     Laplacian,
@@ -23,15 +22,16 @@ from driftway import (
     Problem,
     Regularizer,
     Solution,
-    Threads,
     TimeSmoothness,
     solve,
 )
-from driftway.iteration import Start
-from driftway.matrices import LogOf
-from driftway.model import Model
-from driftway.solvers.dual_newton import _blocks, _given, _newton_direction, fits
-from driftway.solvers.semi_dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
+from driftway.engines import Threads
+from driftway.geometry.matrices import LogOf
+from driftway.problem.model import Model
+from driftway.solvers import DualNewton
+from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
+from driftway.solvers.dual_newton.solver import _blocks, _given, _newton_direction, fits
+from driftway.solvers.solver import Start
 
 pytest.importorskip("numba")
 
@@ -298,8 +298,8 @@ def test_the_preconditioner_inverts_its_blocks(moments: int) -> None:
 
 
 def test_wrights_function_is_accurate() -> None:
-    from driftway.group_kernels import fill_omega
-    from driftway.wright import OMEGA_RESIDUAL
+    from driftway.engines.compiled.omega import OMEGA_RESIDUAL
+    from driftway.solvers.dual_newton.kernels import fill_omega
 
     x = np.concatenate([np.linspace(-690, -6, 20_001), np.linspace(-6, 10, 40_001), 10 ** np.linspace(1, 12, 10_001)])
     w = np.empty_like(x)

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftway import ContinuousTransportClassifier, Threads, adapt_stream
+from driftway import ContinuousTransportClassifier, adapt_stream
+from driftway.engines import Threads
 
 Array = np.ndarray
 # A process of its own that adapts to the batches of a folder and keeps its state in a file.

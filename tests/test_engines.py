@@ -10,9 +10,11 @@ import pytest
 from agreement import METRICS, MOMENTS, PLAIN, SOLVERS, difference, fits, run
 from problems import data, problem
 
-from driftway import ContinuousTransportClassifier, DualNewton, PointCloudCost, Threads, solve
-from driftway.engine import Request
-from driftway.matrices import Dense, Factored, LogOf, Matrix
+from driftway import ContinuousTransportClassifier, PointCloudCost, solve
+from driftway.engines import Threads
+from driftway.engines.engine import Request
+from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
+from driftway.solvers import DualNewton
 
 torch = pytest.importorskip("torch")
 

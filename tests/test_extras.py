@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 # What needs which extra.
 NEEDS = [
-    ("fast", "driftway.Threads(compiled=True)"),
+    ("fast", "driftway.engines.Threads(compiled=True)"),
     ("progress", "driftway.solve(problem, progress=True)"),
     ("progress", "list(driftway.adapt_stream(model, [B], progress=True))"),
     ("torch", "driftway.solve(driftway.Problem(C, epsilon=0.1, regularizer=driftway.Custom(f, autodiff='torch')))"),

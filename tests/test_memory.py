@@ -9,7 +9,8 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway import ForwardBackward, PointCloudCost, Problem, Threads, TimeSmoothness, solve
+from driftway import ForwardBackward, PointCloudCost, Problem, TimeSmoothness, solve
+from driftway.engines import Threads
 
 
 def peak_of_solve(n: int, m: int) -> int:

@@ -11,7 +11,8 @@ from problems import data
 from scipy.special import xlogy
 from sklearn.datasets import make_moons
 
-from driftway import ConditionalGradient, Custom, FrankWolfe, GroupLasso, PointCloudCost, Problem, sinkhorn, solve
+from driftway import ConditionalGradient, Custom, GroupLasso, PointCloudCost, Problem, sinkhorn, solve
+from driftway.solvers import FrankWolfe
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.03])

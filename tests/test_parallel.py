@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from driftway import Problem, Regularizer, Threads, solve
-from driftway import pool as pools
-from driftway.parallel import free_blas, single_blas
-from driftway.pool import Pool
+from driftway import Problem, Regularizer, solve
+from driftway.engines import Threads
+from driftway.engines.threads import pool as pools
+from driftway.engines.threads.pool import Pool
+from driftway.engines.threads.workers import free_blas, single_blas
 
 
 def blas_threads() -> int:

@@ -12,18 +12,18 @@ from scipy.spatial.distance import cdist
 from driftway import (
     ConditionalGradient,
     ForwardBackward,
-    FrankWolfe,
     GroupLasso,
     Plan,
     PointCloudCost,
     Problem,
     Solution,
-    Threads,
     TimeSmoothness,
     sinkhorn,
     solve,
 )
-from driftway.matrices import Dense, Factored, LogOf
+from driftway.engines import Threads
+from driftway.geometry.matrices import Dense, Factored, LogOf
+from driftway.solvers import FrankWolfe
 
 N, M, D = 23, 17, 2
 RNG = np.random.default_rng(1)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from driftway import ContinuousTransportClassifier, PointCloudCost, Problem, TimeSmoothness, plotting, solve
+from driftway import ContinuousTransportClassifier, PointCloudCost, Problem, TimeSmoothness, solve
+from driftway.report import figures as plotting
 
 pytest.importorskip("matplotlib")
 

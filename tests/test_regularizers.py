@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from problems import REGULARIZERS, Data, data
 from scipy import sparse
 
-from driftway import Custom, GroupLasso, Laplacian, MomentRegularizer, Regularizer, TimeSmoothness, WassersteinTime
+from driftway import Custom, GroupLasso, Laplacian, Regularizer, TimeSmoothness, WassersteinTime
+from driftway.regularizers import MomentRegularizer
 
 N, M = 7, 6
 BUILT_IN = {name: make for name, (make, _) in REGULARIZERS.items() if name != "none"} | {

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftway import GroupLasso, Problem, Regularizer, Threads, TimeSmoothness, solve
-from driftway.model import Model
-from driftway.regularizers.regularizer import Zero
-from driftway.rounding import growth
+from driftway import GroupLasso, Problem, Regularizer, TimeSmoothness, solve
+from driftway.engines import Threads
+from driftway.plan.rounding import growth
+from driftway.problem.model import Model
+from driftway.regularizers.moment_regularizer import Zero
 
 
 def rounded(gamma: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -16,9 +16,9 @@ from driftway import ForwardBackward, PointCloudCost, Problem, TimeSmoothness, s
 pytest.importorskip("distributed")
 
 from driftway.engines import Dask
-from driftway.engines.lineage import Stowed
-from driftway.engines.rows import Rows
-from driftway.engines.shard import LostError, Program, execute, holds
+from driftway.engines.dask.lineage import Stowed
+from driftway.engines.dask.rows import Rows
+from driftway.engines.dask.shard import LostError, Program, execute, holds
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway import PointCloudCost, Threads, sinkhorn
-from driftway.balancing import Relaxation, balance
-from driftway.matrices import Dense
+from driftway import PointCloudCost, sinkhorn
+from driftway.engines import Threads
+from driftway.geometry.matrices import Dense
+from driftway.plan.sinkhorn import Relaxation, balance
 
 SWEEP = Threads(memory=0)
 

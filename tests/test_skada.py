@@ -14,7 +14,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, DomainTransportClassifier
+from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor
+from driftway.adaptation import DomainTransportClassifier
 
 pytest.importorskip("skada")
 

@@ -20,13 +20,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from driftway import (
-    CircularScore,
-    ContinuousTransportClassifier,
-    ContinuousTransportRegressor,
-    DomainTransportClassifier,
-    DomainTransportRegressor,
-)
+from driftway import CircularScore, ContinuousTransportClassifier, ContinuousTransportRegressor
+from driftway.adaptation import DomainTransportClassifier, DomainTransportRegressor
 
 Array = np.ndarray
 CENTRE = np.array([0.5, 0.25])

@@ -16,20 +16,19 @@ from driftway import (
     ConditionalGradient,
     Custom,
     ForwardBackward,
-    FrankWolfe,
     PointCloudCost,
     Problem,
-    Sinkhorn,
-    Threads,
     TimeSmoothness,
     WassersteinTime,
     sinkhorn,
     solve,
 )
-from driftway.exact import exact_transport
-from driftway.iteration import Start
-from driftway.model import Model
-from driftway.quiet import quietly
+from driftway.engines import Threads
+from driftway.problem.model import Model
+from driftway.solvers import FrankWolfe, Sinkhorn
+from driftway.solvers.conditional_gradient.exact import exact_transport
+from driftway.solvers.silence import quietly
+from driftway.solvers.solver import Start
 
 SHAPES = {"wide": (5, 8), "tall": (9, 4)}
 # A plan is known to √(gap/ε): these tolerances bring it to 1e-4 in L1 at every ε.

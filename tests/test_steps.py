@@ -7,10 +7,11 @@ import pytest
 from agreement import METRICS, MOMENTS, PLAIN, difference, run
 from problems import data, problem
 
-from driftway import ForwardBackward, PointCloudCost, Problem, Threads
-from driftway.matrices import Dense
-from driftway.model import Model, Point
-from driftway.solvers.splitting import bregman, forward_backward, notch
+from driftway import ForwardBackward, PointCloudCost, Problem
+from driftway.engines import Threads
+from driftway.geometry.matrices import Dense
+from driftway.problem.model import Model, Point
+from driftway.solvers.forward_backward.step import bregman, forward_backward, notch
 
 NEAR = [1e-2, 1e-4, 1e-5, 1e-6, 1e-7]
 

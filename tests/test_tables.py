@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftway.tables import Columns, TableError, read_table, write_table
-from driftway.whole import replacing
+from driftway.files import Columns, TableError, read_table, write_table
+from driftway.files.atomic import replacing
 
 WANTED = Columns(None, "kind", "name")
 NUMBERS = [0.1, -1e-300, 1.7976931348623157e308, 5e-324, 1 / 3, -0.0]

@@ -29,7 +29,8 @@ from benchmarks.reading import (
     unsolved,
 )
 from benchmarks.scale import Scale
-from driftway import ConditionalGradient, ForwardBackward, FrankWolfe
+from driftway import ConditionalGradient, ForwardBackward
+from driftway.solvers import FrankWolfe
 
 TOL = 1e-6
 MULTIPLE, SHARE = 10.5, 0.6  # of our time, for the others; of that, for those who are far from the target

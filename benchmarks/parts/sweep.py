@@ -22,8 +22,8 @@ from benchmarks.progress import cases
 from benchmarks.reading import Reading, Table, Target, times
 from benchmarks.scale import Scale
 from driftway import PointCloudCost, Problem
-from driftway.engine import Request
-from driftway.model import Model
+from driftway.engines.engine import Request
+from driftway.problem.model import Model
 
 EPSILON = 0.1
 OURS, OTT = "driftway", "OTT-JAX"

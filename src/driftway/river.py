@@ -16,7 +16,7 @@ from sklearn.base import clone
 from driftway.adaptation import ContinuousTransportClassifier as Classifier
 from driftway.adaptation import ContinuousTransportRegressor as Regressor
 from driftway.adaptation.estimator import ContinuousTransport
-from driftway.validation import positive_integer
+from driftway.arrays.validation import positive_integer
 
 try:
     from river import base

@@ -16,15 +16,15 @@ try:
 except ImportError:
     raise ImportError("driftway.torch needs PyTorch: pip install 'driftway[torch]'") from None
 
-from driftway.clouds import PointCloudCost
-from driftway.deferred import Deferred, Laplacian, TimeSmoothness, WassersteinTime
-from driftway.engine import Engine
-from driftway.interchange import on_host
-from driftway.iteration import Solver
+from driftway.arrays.interchange import on_host
+from driftway.derivatives.costs import PointCloudCost
+from driftway.derivatives.optimal_value import OptimalValue, pull_back
+from driftway.derivatives.regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
+from driftway.engines.engine import Engine
+from driftway.problem.solution import Solution
 from driftway.regularizers.regularizer import Regularizer
-from driftway.sensitivity import OptimalValue, pull_back
-from driftway.solution import Solution
-from driftway.solve import sinkhorn
+from driftway.solvers.solve import sinkhorn
+from driftway.solvers.solver import Solver
 
 __all__ = [
     "Laplacian",

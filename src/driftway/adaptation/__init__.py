@@ -3,6 +3,8 @@
 from driftway.adaptation.classifier import ContinuousTransportClassifier
 from driftway.adaptation.domains import DomainTransportClassifier, DomainTransportRegressor
 from driftway.adaptation.estimator import AdaptationWarning
+from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
+from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
 from driftway.adaptation.regressor import ContinuousTransportRegressor
 from driftway.adaptation.selection import CircularScore
 from driftway.adaptation.stream import Adapted, adapt_stream
@@ -10,10 +12,17 @@ from driftway.adaptation.stream import Adapted, adapt_stream
 __all__ = [
     "AdaptationWarning",
     "Adapted",
+    "AffineMap",
+    "AffineMotion",
+    "BarycentricMap",
     "CircularScore",
     "ContinuousTransportClassifier",
     "ContinuousTransportRegressor",
     "DomainTransportClassifier",
     "DomainTransportRegressor",
+    "KernelMap",
+    "MapModel",
+    "MotionModel",
+    "Rest",
     "adapt_stream",
 ]

@@ -198,7 +198,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     Examples
     --------
     >>> import numpy as np
-    >>> from driftway import DomainTransportClassifier
+    >>> from driftway.adaptation import DomainTransportClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = np.tile([0, 1], 150)
     >>> domain = np.repeat([1, -1, -2, -3, -4], 60)                      # a source and four targets

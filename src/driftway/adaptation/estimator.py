@@ -26,8 +26,8 @@ from driftway.adaptation.parameters import labels_of, may_follow_clusters, renew
 from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.scaling import fit_scaling
 from driftway.adaptation.tracking import SHIFTED, Settings, Step, advance
-from driftway.parallel import single_blas
-from driftway.validation import points
+from driftway.arrays.validation import points
+from driftway.engines.threads.workers import single_blas
 
 Double = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist
 from sklearn.kernel_ridge import KernelRidge
 
 from driftway.adaptation.affine import fit_affine
-from driftway.validation import real_number
+from driftway.arrays.validation import real_number
 
 Double = npt.NDArray[np.float64]
 

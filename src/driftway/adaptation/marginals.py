@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from driftway.costs import Cost
+from driftway.geometry.costs import Cost
 
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.affine import fit_affine
-from driftway.validation import flag, real_number
+from driftway.arrays.validation import flag, real_number
 
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]

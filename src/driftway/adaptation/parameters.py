@@ -13,7 +13,7 @@ from driftway.adaptation.renewal import Kept, Renewal, Renewed
 from driftway.adaptation.tracking import Settings
 from driftway.adaptation.tracks import Track, TransportTrack, default_tracks
 from driftway.adaptation.transport import Transport
-from driftway.validation import flag, one_of, positive_integer, real_number
+from driftway.arrays.validation import flag, one_of, positive_integer, real_number
 
 MAPS = {"barycentric": BarycentricMap, "affine": AffineMap, "kernel": KernelMap}
 MOTIONS = {"affine": AffineMotion, "classes": partial(AffineMotion, 0.1, by_class=True)}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from driftway.adaptation import maps, motion
-from driftway.whole import replacing
+from driftway.files.atomic import replacing
 
 FORMAT, VERSION = "driftway adaptation", 1
 # Our own objects that may be parameters.

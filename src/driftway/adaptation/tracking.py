@@ -17,8 +17,8 @@ from driftway.adaptation.energy import energy_distance
 from driftway.adaptation.marginals import Balanced, reweighted, shares
 from driftway.adaptation.tracks import Track
 from driftway.adaptation.transport import Transport
-from driftway.plan import Plan
-from driftway.solution import Solution
+from driftway.plan.plan import Plan
+from driftway.problem.solution import Solution
 
 Double = npt.NDArray[np.float64]
 

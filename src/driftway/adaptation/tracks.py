@@ -13,7 +13,7 @@ from driftway.adaptation.gaussians import gaussians_of
 from driftway.adaptation.maps import AffineMap, BarycentricMap, MapModel
 from driftway.adaptation.motion import AffineMotion, MotionModel
 from driftway.adaptation.transport import Transport
-from driftway.solution import Solution
+from driftway.problem.solution import Solution
 
 Double = npt.NDArray[np.float64]
 

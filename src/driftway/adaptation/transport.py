@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.marginals import Marginals, class_masses
-from driftway.costs import PointCloudCost
-from driftway.engine import Engine
-from driftway.matrices import Factored
-from driftway.problem import Problem
-from driftway.quiet import quietly
+from driftway.engines.engine import Engine
+from driftway.geometry.costs import PointCloudCost
+from driftway.geometry.matrices import Factored
+from driftway.problem.problem import Problem
+from driftway.problem.solution import Solution
 from driftway.regularizers import GroupLasso, Regularizer, TimeSmoothness
-from driftway.solution import Solution
-from driftway.solve import solve
+from driftway.solvers.silence import quietly
+from driftway.solvers.solve import solve
 
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]

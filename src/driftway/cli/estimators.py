@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, PointCloudCost
 from driftway.cli.failures import UserError, users_to_mend
-from driftway.tables import Table
+from driftway.files import Table
 
 Estimator = ContinuousTransportClassifier | ContinuousTransportRegressor
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from driftway.cli.estimators import label_values
 from driftway.cli.failures import UserError, users_to_mend
 from driftway.cli.places import Places
-from driftway.tables import Columns, Table, TableError, format_of, read_content, read_table
+from driftway.files import Columns, Table, TableError, format_of, read_content, read_table
 
 
 def read_source(

@@ -9,8 +9,8 @@ from typing import Any
 from driftway.cli.estimators import Estimator
 from driftway.cli.failures import UserError
 from driftway.cli.places import Places
-from driftway.tables import Table
-from driftway.whole import replacing
+from driftway.files import Table
+from driftway.files.atomic import replacing
 
 
 class Pages:

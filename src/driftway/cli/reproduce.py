@@ -10,7 +10,7 @@ import typer
 from driftway.cli.failures import UserError
 from driftway.cli.options import Debug
 from driftway.cli.terminal import on_terminal, result, tell
-from driftway.engines.tasks import NoSchedulerError, spread
+from driftway.engines.dask.tasks import NoSchedulerError, spread
 
 FIGURES = ("figure1", "figure2", "figure3")
 

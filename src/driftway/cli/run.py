@@ -33,7 +33,7 @@ from driftway.cli.estimators import Estimator, label_values
 from driftway.cli.failures import UserError, users_to_mend
 from driftway.cli.pages import Pages, draw, kept
 from driftway.cli.places import Places
-from driftway.tables import Columns, Table, write_table
+from driftway.files import Columns, Table, write_table
 
 
 class Run:

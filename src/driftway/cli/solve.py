@@ -15,7 +15,7 @@ from driftway import Problem, Solution, solve
 from driftway.cli.failures import UserError, users_to_mend
 from driftway.cli.options import Debug
 from driftway.cli.terminal import on_terminal, result, result_json, tell
-from driftway.whole import replacing
+from driftway.files.atomic import replacing
 
 Masses = Annotated[
     Path | None, typer.Option(help="Masses, a vector in a .npy file; all equal by default.", metavar="FILE")

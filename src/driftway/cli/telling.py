@@ -6,7 +6,7 @@ from typing import Any
 
 from driftway.cli.run import Run
 from driftway.cli.terminal import result, result_json, tell
-from driftway.tables import Table
+from driftway.files import Table
 
 
 class Teller:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftway.cli.stopping import Stop
 from driftway.cli.terminal import tell
-from driftway.tables import FORMATS
+from driftway.files import FORMATS
 
 # Names that programs give to files they are not done with; and the seconds after which one that grows is mentioned.
 UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", ".swp", "~")

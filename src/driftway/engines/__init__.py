@@ -1,6 +1,28 @@
-"""Engines beyond the threads of one machine: `Torch` for a GPU, `Dask` for a cluster."""
+"""Where the n·m work happens: `Threads` on this machine, `Torch` on a GPU, `Dask` on a cluster.
 
-from driftway.engines.cluster import Dask
-from driftway.engines.device import Torch
+`Engine` is the protocol that all of them follow, and that an engine of one's own has to.
+"""
 
-__all__ = ["Dask", "Torch"]
+from typing import TYPE_CHECKING
+
+from driftway.engines.engine import Engine, Kernel, Request, Sweep
+from driftway.engines.threads import Threads
+
+if TYPE_CHECKING:
+    from driftway.engines.dask import Dask
+    from driftway.engines.torch import Torch
+
+__all__ = ["Dask", "Engine", "Kernel", "Request", "Sweep", "Threads", "Torch"]
+
+
+def __getattr__(name: str) -> object:
+    """Loads the engines that few use when they are first asked for, so that `import driftway` stays quick."""
+    if name == "Dask":
+        from driftway.engines.dask import Dask
+
+        return Dask
+    if name == "Torch":
+        from driftway.engines.torch import Torch
+
+        return Torch
+    raise AttributeError(f"module 'driftway.engines' has no attribute '{name}'")

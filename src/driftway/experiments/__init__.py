@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from driftway.arrays.validation import flag, one_of, positive_integer
 from driftway.experiments import drawing, figure1, figure2, figure3
 from driftway.experiments.page import Results, page
 from driftway.experiments.scale import FULL, QUICK, Scale
 from driftway.experiments.tasks import MissingDataError, Store
-from driftway.plotting import require_matplotlib
-from driftway.validation import flag, one_of, positive_integer
+from driftway.report.figures import require_matplotlib
 
 __all__ = ["FIGURES", "MissingDataError", "reproduce"]
 

@@ -21,7 +21,7 @@ from driftway.experiments.figure2 import (
     Figure2,
 )
 from driftway.experiments.figure3 import COSTS, METRICS, Figure3, Method
-from driftway.plotting import (
+from driftway.report.figures import (
     COLOURS,
     new_figure,
     paper_style,

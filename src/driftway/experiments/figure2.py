@@ -11,18 +11,18 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway.costs import PointCloudCost
+from driftway.engines.threads.workers import available_cores
 from driftway.experiments.moons import DEGREES, Double, turned_moons
 from driftway.experiments.scale import Scale
 from driftway.experiments.tasks import Arrays, Store, Task
 from driftway.experiments.timing import TimedSolver
-from driftway.iteration import Solver
-from driftway.parallel import available_cores
-from driftway.problem import Problem
+from driftway.geometry.costs import PointCloudCost
+from driftway.problem.problem import Problem
 from driftway.regularizers import TimeSmoothness
 from driftway.regularizers.time_smoothness import Normalization
-from driftway.solve import sinkhorn, solve
 from driftway.solvers import ConditionalGradient, DualAscent, ForwardBackward
+from driftway.solvers.solve import sinkhorn, solve
+from driftway.solvers.solver import Solver
 
 STRENGTHS, WEIGHT, STEP = (0.5, 0.01), 50.0, 10.0
 SEED = 3000

@@ -12,15 +12,15 @@ from scipy.spatial import KDTree
 from sklearn.exceptions import ConvergenceWarning
 
 from driftway.adaptation import AdaptationWarning, ContinuousTransportClassifier
-from driftway.costs import PointCloudCost
+from driftway.engines.threads.engine import Threads
 from driftway.experiments.moons import Double, Labels, Sample, Stream, rotating_moons
 from driftway.experiments.scale import TEST_SEED, VALIDATION_SEED, Scale
 from driftway.experiments.tasks import Arrays, Store, Task
-from driftway.problem import Problem
+from driftway.geometry.costs import PointCloudCost
+from driftway.problem.problem import Problem
+from driftway.problem.solution import Solution
 from driftway.regularizers import GroupLasso, Regularizer, TimeSmoothness
-from driftway.solution import Solution
-from driftway.solve import solve
-from driftway.threads import Threads
+from driftway.solvers.solve import solve
 
 SOURCE, BATCH = 500, 50
 TOL = 1e-5

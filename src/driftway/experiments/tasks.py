@@ -15,7 +15,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from driftway.whole import replacing
+from driftway.files.atomic import replacing
 
 Arrays = dict[str, npt.NDArray[Any]]
 T = TypeVar("T")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from time import perf_counter, process_time
 from typing import Any
 
-from driftway.iteration import Solver, Start, State
-from driftway.model import Model
-from driftway.plan import Plan
-from driftway.problem import Problem
-from driftway.solution import Iteration
+from driftway.plan.plan import Plan
+from driftway.problem.model import Model
+from driftway.problem.problem import Problem
+from driftway.problem.solution import Iteration
 from driftway.solvers import ConditionalGradient
-from driftway.solvers.mixture import line_search
+from driftway.solvers.conditional_gradient.mixture import line_search
+from driftway.solvers.solver import Solver, Start, State
 
 SEARCHES = 3  # line searches that are timed per run
 

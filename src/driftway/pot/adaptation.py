@@ -12,13 +12,13 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from driftway.costs import PointCloudCost
-from driftway.interchange import Kind, kind_of, on_host
+from driftway.arrays.interchange import Kind, kind_of, on_host
+from driftway.arrays.validation import finite_array, one_of, positive_integer
+from driftway.arrays.validation import points as as_points
+from driftway.geometry.costs import PointCloudCost
 from driftway.pot.entropic import sinkhorn
 from driftway.pot.regularized import sinkhorn_l1l2_gl, time_smooth
 from driftway.pot.supervision import forbid, normalized, one_hot
-from driftway.validation import finite_array, one_of, positive_integer
-from driftway.validation import points as as_points
 
 Double = npt.NDArray[np.float64]
 Estimation = Callable[[Any], Any]

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway.interchange import Kind, is_differentiated, library_of, on_host
+from driftway.arrays.interchange import Kind, is_differentiated, library_of, on_host
+from driftway.arrays.validation import flag, one_of, real_number
 from driftway.pot.masses import arrays, finite
 from driftway.pot.reporting import Errors, refuse, scalings
-from driftway.quiet import quietly
-from driftway.solution import Solution
-from driftway.solve import sinkhorn as entropic_transport
-from driftway.validation import flag, one_of, real_number
+from driftway.problem.solution import Solution
+from driftway.solvers.silence import quietly
+from driftway.solvers.solve import sinkhorn as entropic_transport
 
 Double = npt.NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.interchange import Kind, kind_of, on_host
-from driftway.validation import real_array
+from driftway.arrays.interchange import Kind, kind_of, on_host
+from driftway.arrays.validation import real_array
 
 Double = npt.NDArray[np.float64]
 

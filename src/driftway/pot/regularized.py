@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway.interchange import Kind, is_differentiated, on_host
-from driftway.iteration import Solver
+from driftway.arrays.interchange import Kind, is_differentiated, on_host
+from driftway.arrays.validation import double_array, flag, one_of, positive_integer, real_number
 from driftway.pot.entropic import METHODS
 from driftway.pot.masses import arrays, finite
 from driftway.pot.reporting import Losses, refuse, scalings
-from driftway.problem import Problem
-from driftway.quiet import quietly
+from driftway.problem.problem import Problem
+from driftway.problem.solution import Solution
 from driftway.regularizers.custom import Custom
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.regularizer import Regularizer
 from driftway.regularizers.time_smoothness import TimeSmoothness
-from driftway.solution import Solution
-from driftway.solve import solve
-from driftway.solvers.forward_backward import ForwardBackward
-from driftway.solvers.frank_wolfe import FrankWolfe
-from driftway.validation import double_array, flag, one_of, positive_integer, real_number
+from driftway.solvers.conditional_gradient.frank_wolfe import FrankWolfe
+from driftway.solvers.forward_backward.solver import ForwardBackward
+from driftway.solvers.silence import quietly
+from driftway.solvers.solve import solve
+from driftway.solvers.solver import Solver
 
 Double = npt.NDArray[np.float64]
 Function = Callable[[Any], Any]

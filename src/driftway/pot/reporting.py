@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.interchange import Kind
-from driftway.plan import Plan
-from driftway.solution import Iteration, Solution
+from driftway.arrays.interchange import Kind
+from driftway.plan.plan import Plan
+from driftway.problem.solution import Iteration, Solution
 
 Double = npt.NDArray[np.float64]
 

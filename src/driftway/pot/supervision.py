@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.interchange import on_host
-from driftway.validation import one_of, real_number
+from driftway.arrays.interchange import on_host
+from driftway.arrays.validation import one_of, real_number
 
 Double = npt.NDArray[np.float64]
 

@@ -3,7 +3,8 @@
 from driftway.regularizers.custom import Custom
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.laplacian import Laplacian
-from driftway.regularizers.regularizer import MomentRegularizer, Regularizer, RowQuadratic
+from driftway.regularizers.moment_regularizer import MomentRegularizer, RowQuadratic
+from driftway.regularizers.regularizer import Regularizer
 from driftway.regularizers.time_smoothness import TimeSmoothness
 from driftway.regularizers.wasserstein_time import WassersteinTime
 

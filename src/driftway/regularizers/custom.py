@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from driftway.arrays.validation import flag, one_of, real_array, real_number
 from driftway.regularizers.regularizer import Regularizer
-from driftway.validation import flag, one_of, real_array, real_number
 
 Double = npt.NDArray[np.float64]
 

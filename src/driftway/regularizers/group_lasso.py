@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.compiled_form import numba_installed
+from driftway.arrays.validation import real_number
+from driftway.engines.compiled.layout import numba_installed
 from driftway.regularizers.regularizer import Regularizer
-from driftway.validation import real_number
 
 Double = npt.NDArray[np.float64]
 
@@ -121,7 +121,7 @@ class GroupLasso(Regularizer):
         if numba_installed() and gamma.flags.c_contiguous:
             view = gamma.view()
             view.flags.writeable = False  # one version of the compiled code for all
-            import_module("driftway.group_plans").add_squares(view, self._classes, squares)
+            import_module("driftway.engines.compiled.squares").add_squares(view, self._classes, squares)
             return squares
         with np.errstate(over="ignore", under="ignore"):
             for block in _blocks(gamma):

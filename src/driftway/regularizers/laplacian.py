@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from driftway.plan import Plan
-from driftway.regularizers.regularizer import MomentRegularizer
+from driftway.arrays.rowwise import fetched
+from driftway.arrays.validation import finite_array, one_of, real_number, weights
+from driftway.arrays.validation import points as as_points
+from driftway.plan.plan import Plan
+from driftway.regularizers.moment_regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_masses, radius
-from driftway.rowwise import fetched
-from driftway.validation import finite_array, one_of, real_number, weights
-from driftway.validation import points as as_points
 
 Double = npt.NDArray[np.float64]
 Side = Literal["source", "target"]

@@ -1,17 +1,18 @@
-"""What a regulariser is: a smooth function J of the plan, and what it may declare about itself."""
+"""What a regulariser is: a smooth function J of the plan, and what it may declare about itself; sums and multiples."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from driftway.parallel import free_blas
-from driftway.plan import Plan
-from driftway.validation import real_array, real_number
+from driftway.arrays.validation import real_array, real_number
+from driftway.engines.threads.workers import free_blas
+from driftway.plan.plan import Plan
 
 Double = npt.NDArray[np.float64]
 
@@ -72,15 +73,13 @@ class Regularizer(ABC):
     def partials(self, plan: Plan) -> dict[str, Double]:
         """∂J/∂θ at the plan for the arrays θ that J is made of, by name; "a" and "b" are the problem's masses.
 
-        It is what the derivative of the optimal value needs to know of J (see `driftway.sensitivity`). One whose
+        It is what the derivative of the optimal value needs to know of J (see `driftway.derivatives`). One whose
         `on` does not depend on the masses, and that has no arrays worth differentiating, has none.
         """
         return {}
 
     def __add__(self, other: object) -> Regularizer:
-        from driftway.regularizers.algebra import add
-
-        return add(self, other) if isinstance(other, Regularizer) else NotImplemented
+        return Sum([*_terms(self), *_terms(other)]) if isinstance(other, Regularizer) else NotImplemented
 
     def __radd__(self, other: object) -> Regularizer:
         """For `sum`, which begins at zero."""
@@ -90,135 +89,117 @@ class Regularizer(ABC):
         return self * (1.0 / real_number("the divisor of a regularizer", divisor, minimum=0.0, strict=True))
 
     def __mul__(self, factor: object) -> Regularizer:
-        from driftway.regularizers.algebra import scale
-
-        return scale(self, factor)
+        return Multiple(self, checked_factor(factor))
 
     def __rmul__(self, factor: object) -> Regularizer:
         return self * factor
 
 
-class RowQuadratic(NamedTuple):
-    """A function φ that is a sum of squares of single right moments, by its conjugate.
+class Sum(Regularizer):
+    """J₁ + J₂ + …"""
 
-    φ*(P) = ⟨P, centre⟩ + ½ Σ curvature·P², with infinite curvature where φ does not see a moment at all.
-    """
+    def __init__(self, terms: Sequence[Regularizer]) -> None:
+        self.terms = list(terms)
+        self.convex, self.proven = all(term.convex for term in terms), all(term.proven for term in terms)
+        self.minimum = total_of([term.minimum for term in terms])
 
-    centre: Double
-    curvature: Double
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.terms))
 
-
-class MomentRegularizer(Regularizer):
-    """A regulariser that sees the plan only through moments: J(γ) = φ(γR, γᵀL) with fixed R and L.
-
-    Its gradient ∂₁φ Rᵀ + L ∂₂φᵀ lies in a fixed space of low rank, so forward-backward splitting never needs
-    the plan as a matrix.
-    """
+    def on(self, a: Double, b: Double) -> Self:
+        return type(self)([term.on(a, b) for term in self.terms])
 
     @property
-    @abstractmethod
-    def right_basis(self) -> Double:
-        """R (m×r); r may be zero."""
+    def smoothness(self) -> float | None:
+        return total_of([term.smoothness for term in self.terms])
 
     @property
-    @abstractmethod
-    def left_basis(self) -> Double:
-        """L (n×c); c may be zero."""
-
-    @abstractmethod
-    def phi(self, right: Double, left: Double) -> float:
-        """φ at the moments γR (n×r) and γᵀL (m×c)."""
-
-    @abstractmethod
-    def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
-        """∂₁φ (n×r) and ∂₂φ (m×c)."""
-
-    def phi_conjugate(self, right: Double, left: Double) -> float | None:
-        """φ*(right, left), or `None` if it is not known."""
-        return None
-
-    @property
-    def row_quadratic(self) -> RowQuadratic | None:
-        """φ as a sum of squares of single right moments, if that is what it is."""
-        return None
+    def lipschitz(self) -> float | None:
+        return total_of([term.lipschitz for term in self.terms])
 
     def value(self, gamma: Double) -> float:
-        return self.phi(gamma @ self.right_basis, gamma.T @ self.left_basis)
+        return sum(checked_value(term, gamma) for term in self.terms)
 
     def gradient(self, gamma: Double) -> Double:
-        right, left = self.phi_gradient(gamma @ self.right_basis, gamma.T @ self.left_basis)
-        return right @ self.right_basis.T + self.left_basis @ left.T
+        total = np.zeros(gamma.shape)
+        for term in self.terms:
+            total += checked_gradient(term, gamma)
+        return total
 
 
-class Zero(MomentRegularizer):
-    """J = 0: plain entropic transport."""
+class Multiple(Regularizer):
+    """factor · J."""
 
-    convex = True
-    minimum = 0.0
-    proven = True
+    def __init__(self, term: Regularizer, factor: float) -> None:
+        self.term, self.factor = term, factor
+        self.convex, self.proven = term.convex, term.proven
+        self.minimum = None if term.minimum is None else factor * term.minimum
 
-    def __init__(self, n: int, m: int) -> None:
-        self.right_basis_, self.left_basis_ = np.empty((m, 0)), np.empty((n, 0))
+    def __repr__(self) -> str:
+        term = f"({self.term!r})" if isinstance(self.term, Sum) else repr(self.term)
+        return f"{self.factor:g} * {term}"
 
-    @property
-    def right_basis(self) -> Double:
-        return self.right_basis_
-
-    @property
-    def left_basis(self) -> Double:
-        return self.left_basis_
-
-    @property
-    def smoothness(self) -> float:
-        return 0.0
+    def on(self, a: Double, b: Double) -> Self:
+        return type(self)(self.term.on(a, b), self.factor)
 
     @property
-    def lipschitz(self) -> float:
-        return 0.0
-
-    def phi(self, right: Double, left: Double) -> float:
-        return 0.0
-
-    def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
-        return right, left
-
-    def phi_conjugate(self, right: Double, left: Double) -> float:
-        return 0.0
+    def smoothness(self) -> float | None:
+        smoothness = self.term.smoothness
+        return None if smoothness is None else self.factor * smoothness
 
     @property
-    def row_quadratic(self) -> RowQuadratic:
-        nothing = np.empty((len(self.left_basis_), 0))
-        return RowQuadratic(nothing, nothing)
+    def lipschitz(self) -> float | None:
+        lipschitz = self.term.lipschitz
+        return None if lipschitz is None else self.factor * lipschitz
+
+    def value(self, gamma: Double) -> float:
+        return self.factor * checked_value(self.term, gamma)
+
+    def gradient(self, gamma: Double) -> Double:
+        return self.factor * checked_gradient(self.term, gamma)
+
+    def conjugate(self, dual: Double) -> float | None:
+        if self.factor == 0.0:
+            return 0.0 if not dual.any() else np.inf
+        conjugate = self.term.conjugate(dual / self.factor)
+        return None if conjugate is None else self.factor * conjugate
+
+
+def leaves(term: Regularizer) -> list[tuple[float, Regularizer]]:
+    """The terms of a sum of multiples of sums …, each with its factor."""
+    if isinstance(term, Sum):
+        return [leaf for part in term.terms for leaf in leaves(part)]
+    if isinstance(term, Multiple):
+        return [(term.factor * factor, leaf) for factor, leaf in leaves(term.term)]
+    return [(1.0, term)]
+
+
+def _terms(term: Regularizer) -> Sequence[Regularizer]:
+    return term.terms if isinstance(term, Sum) else [term]
+
+
+def checked_factor(factor: object) -> float:
+    """A factor of a regulariser, which must not be negative."""
+    return real_number("the factor of a regularizer", factor, minimum=0.0)
+
+
+def total_of(values: Sequence[float | None]) -> float | None:
+    """The sum, or `None` if a summand is unknown."""
+    return None if any(value is None for value in values) else float(sum(values))  # type: ignore[arg-type]
 
 
 def checked_value(J: Regularizer, gamma: Double) -> float:
     """J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
         value = J.value(gamma)
-    return _one_number("value", value)
+    return one_number("value", value)
 
 
 def checked_gradient(J: Regularizer, gamma: Double) -> Double:
     """∇J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
         gradient = J.gradient(gamma)
-    return _finite("gradient", gradient, "the plan's", gamma.shape)
-
-
-def checked_phi(J: MomentRegularizer, right: Double, left: Double) -> float:
-    """φ at the moments, or an error that says what is wrong with it."""
-    return _one_number("value", J.phi(right, left))
-
-
-def checked_phi_gradient(J: MomentRegularizer, right: Double, left: Double) -> tuple[Double, Double]:
-    """∂₁φ and ∂₂φ, or an error that says what is wrong with them."""
-    parts = J.phi_gradient(right, left)
-    if not isinstance(parts, tuple) or len(parts) != 2:
-        raise TypeError(f"the regularizer's phi_gradient must be a pair of arrays, got {type(parts).__name__}")
-    return (
-        _finite("phi_gradient", parts[0], "the right moments'", right.shape),
-        _finite("phi_gradient", parts[1], "the left moments'", left.shape),
-    )
+    return finite_like("gradient", gradient, "the plan's", gamma.shape)
 
 
 def _freely(gamma: Double) -> AbstractContextManager[None]:
@@ -226,7 +207,8 @@ def _freely(gamma: Double) -> AbstractContextManager[None]:
     return free_blas() if gamma.size > SHARED else nullcontext()
 
 
-def _one_number(name: str, value: object) -> float:
+def one_number(name: str, value: object) -> float:
+    """What a regulariser returned as one finite number, or an error that names it."""
     number = real_array(f"the regularizer's {name}", value)
     if number.size != 1:
         raise ValueError(f"the regularizer's {name} must be one number, got an array of shape {number.shape}")
@@ -235,7 +217,8 @@ def _one_number(name: str, value: object) -> float:
     return float(number.reshape(()))
 
 
-def _finite(name: str, value: object, whose: str, shape: tuple[int, ...]) -> Double:
+def finite_like(name: str, value: object, whose: str, shape: tuple[int, ...]) -> Double:
+    """What a regulariser returned as a finite array of this shape, or an error that names it."""
     array = real_array(f"the regularizer's {name}", value)
     if array.shape != shape:
         raise ValueError(f"the regularizer's {name} must have {whose} shape {shape}, got {array.shape}")

@@ -8,9 +8,9 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.plan import Plan
-from driftway.regularizers.regularizer import MomentRegularizer, RowQuadratic
-from driftway.validation import one_of, points, real_number, weights
+from driftway.arrays.validation import one_of, points, real_number, weights
+from driftway.plan.plan import Plan
+from driftway.regularizers.moment_regularizer import MomentRegularizer, RowQuadratic
 
 Double = npt.NDArray[np.float64]
 Normalization = Literal["mean", "sum", "coupling"]

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway.balancing import balance
-from driftway.costs import PointCloudCost
-from driftway.engine import Request
-from driftway.matrices import Factored
-from driftway.plan import Plan
-from driftway.regularizers.regularizer import MomentRegularizer
+from driftway.arrays.rowwise import is_remote
+from driftway.arrays.validation import flag, points, real_number, weights
+from driftway.engines.engine import Request
+from driftway.engines.threads.engine import Threads
+from driftway.geometry.costs import PointCloudCost
+from driftway.geometry.matrices import Factored
+from driftway.plan.plan import Plan
+from driftway.plan.sinkhorn import balance
+from driftway.regularizers.moment_regularizer import MomentRegularizer
 from driftway.regularizers.time_smoothness import check_fit, check_masses, radius
-from driftway.rowwise import is_remote
-from driftway.threads import Threads
-from driftway.validation import flag, points, real_number, weights
 
 Double = npt.NDArray[np.float64]
 

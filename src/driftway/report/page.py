@@ -13,10 +13,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from driftway.files.atomic import replacing
 from driftway.report.content import content
 from driftway.report.snapshot import Snapshot
 from driftway.report.text import cards, settings_list, steps_table, subtitle, text, warning_list
-from driftway.whole import replacing
 
 SCRIPTS = ("colours.js", "cloud.js", "curves.js", "player.js", "start.js")
 

@@ -1,10 +1,20 @@
-"""Solvers, one per file, all on the same problem."""
+"""Solvers, all on the same problem. `Solver` is the protocol that one of your own has to follow."""
 
-from driftway.solvers.conditional_gradient import ConditionalGradient
+from driftway.solvers.conditional_gradient import ConditionalGradient, FrankWolfe
 from driftway.solvers.dual_ascent import DualAscent
 from driftway.solvers.dual_newton import DualNewton
-from driftway.solvers.entropic import Sinkhorn
 from driftway.solvers.forward_backward import ForwardBackward
-from driftway.solvers.frank_wolfe import FrankWolfe
+from driftway.solvers.sinkhorn import Sinkhorn
+from driftway.solvers.solver import Solver, Start, State
 
-__all__ = ["ConditionalGradient", "DualAscent", "DualNewton", "ForwardBackward", "FrankWolfe", "Sinkhorn"]
+__all__ = [
+    "ConditionalGradient",
+    "DualAscent",
+    "DualNewton",
+    "ForwardBackward",
+    "FrankWolfe",
+    "Sinkhorn",
+    "Solver",
+    "Start",
+    "State",
+]

@@ -1,0 +1,85 @@
+"""A cost whose source points live with the workers of a cluster and never meet on one machine."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.arrays.validation import Array, finite_array, one_of
+from driftway.engines.dask import shard
+from driftway.engines.dask.lineage import Value
+from driftway.engines.dask.rows import Rows
+from driftway.geometry.costs import PointCloudCost
+
+# Metrics that need to know no more than two points.
+METRICS = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis")
+
+
+class ShardedCloudCost:
+    """The cost c(xᵢ, yⱼ) between points X in the shards of a cluster, and points Y that every worker gets.
+
+    Made by `Dask.cloud`. Masses and potentials of the rows, and whatever else a solver has per row, live beside X.
+    """
+
+    bilinear = None
+
+    def __init__(self, X: Rows, Y: npt.ArrayLike, metric: Any = "euclidean") -> None:
+        self.X, self.Y = X, finite_array("Y", Y, ndim=2)
+        if X.ndim != 2 or X.shape[1] != self.Y.shape[1]:
+            raise ValueError(f"X and Y must have the same number of features, got shapes {X.shape} and {self.Y.shape}")
+        self.metric = metric if callable(metric) else one_of("metric", metric, METRICS)
+        self.shape = (X.shape[0], self.Y.shape[0])
+        self.dtype = np.result_type(X.dtype, self.Y.dtype)
+        if not np.isfinite(X).all():
+            raise ValueError("X must be finite, but it contains NaN or infinity")
+
+    def __repr__(self) -> str:
+        return f"ShardedCloudCost(shape={self.shape}, features={self.Y.shape[1]}, metric={self.metric!r})"
+
+    @cached_property
+    def held(self) -> Value:
+        """The cost's rows as every shard holds them."""
+        sharding = self.X.sharding
+        return sharding.value(shard.cloud_cost, self.X.value, sharding.leaf(self.Y, by_rows=False), self.metric, None)
+
+    @property
+    def uniform(self) -> Rows:
+        """Equal masses of total 1."""
+        n = self.shape[0]
+        return self.X.__by_rows__(_constant, self.X, 1.0 / n)
+
+    def beside(self, array: Any) -> Rows:
+        """An array of the client that has a row for each of these, with them."""
+        if isinstance(array, Rows):
+            return array
+        return Rows(self.X.transport, self.X.sharding.leaf(array, by_rows=True), array[:0])
+
+    def zeros(self, columns: int) -> Rows:
+        """Zeros beside the rows."""
+        return self.X.__by_rows__(_zeros, self.X, columns)
+
+    def check_engine(self, engine: object) -> None:
+        """Raises if an engine does not know where the rows are."""
+        knows = getattr(engine, "knows", None)
+        if knows is None or not knows(self.X):
+            gone = ", whose cluster has been left since" if self.X.transport.closed else ""
+            raise ValueError(
+                f"engine must be the Dask engine whose workers hold the source points of {self!r}{gone}, got {engine!r}"
+            )
+
+    def rows(self, block: slice) -> Array:
+        low, high, step = block.indices(self.shape[0])
+        pieces = [block] if step == 1 else [slice(i, i + 1) for i in range(low, high, step)]
+        points = np.vstack([self.X[piece] for piece in pieces])
+        return PointCloudCost(points, self.Y, self.metric).rows(slice(None))
+
+
+def _constant(X: Array, value: float) -> npt.NDArray[np.float64]:
+    return np.full(len(X), value)
+
+
+def _zeros(X: Array, columns: int) -> npt.NDArray[np.float64]:
+    return np.zeros((len(X), columns))

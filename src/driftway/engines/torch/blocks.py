@@ -1,0 +1,99 @@
+"""Blocks of rows of a matrix on a torch device: a point cloud's distances are formed there, never on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.geometry.costs import DIRECT_FEATURES, Bilinear, Cloud, PointCloudCost
+from driftway.geometry.matrices import Factored, Matrix
+
+Double = npt.NDArray[np.float64]
+Tensor = Any
+
+# A logarithm must be right to far better than the plan is wanted: how far an expanded square may be off.
+EXPANSION = 1e-11
+# Blocks of entries that forming one takes at the same time: itself and a difference.
+COPIES = 2
+
+
+class Place:
+    """A torch device, the precision of entries there, and how arrays get to it and back."""
+
+    def __init__(self, torch: Any, device: Any, real: Any) -> None:
+        self.torch, self.device, self.real = torch, device, real
+        self.host_real = np.float32 if real == torch.float32 else np.float64
+        # Sums over blocks are kept in float64 wherever the device has it.
+        self.wide = torch.float32 if device.type == "mps" else torch.float64
+
+    def send(self, array: npt.NDArray[Any]) -> Tensor:
+        """A copy of an array on the device."""
+        return self.torch.tensor(array.astype(self.host_real, copy=False), device=self.device)
+
+    @staticmethod
+    def fetch(tensor: Tensor) -> Double:
+        """A tensor of the device as an array in float64."""
+        return np.asarray(tensor.cpu().numpy(), dtype=np.float64)
+
+
+class Blocks:
+    """Any block of rows of a matrix, as a fresh tensor on the device; columns are sent once, rows block by block."""
+
+    def __init__(self, place: Place, matrix: Matrix) -> None:
+        self._place, self._matrix = place, matrix
+        self._cloud: Cloud | None = None
+        self._bilinear: Bilinear | None = None
+        if not isinstance(matrix, Factored):
+            return
+        if isinstance(matrix.cost, PointCloudCost) and matrix.scale != 0.0:
+            self._cloud = matrix.cost.cloud
+        if self._cloud is not None:
+            self._y = place.send(self._cloud.y)
+            bilinear = matrix.cost.bilinear if self._cloud.x.shape[1] > DIRECT_FEATURES else None
+            if bilinear is not None and abs(matrix.scale) * bilinear.rounding <= EXPANSION:
+                self._bilinear = bilinear
+                self._columns = place.send(bilinear.columns)
+        self._right = place.send(np.hstack([matrix.R, matrix.Q]).T)
+
+    @property
+    def columns(self) -> int:
+        """Numbers per column that are held on the device."""
+        if not isinstance(self._matrix, Factored):
+            return 0
+        features = 0 if self._cloud is None else self._cloud.x.shape[1]
+        return int(features + 1 + self._right.shape[0])
+
+    def __getitem__(self, block: slice) -> Tensor:
+        matrix = self._matrix
+        if not isinstance(matrix, Factored):
+            return self._place.send(matrix.rows(block))
+        values = self._scaled_cost(matrix, block)
+        if self._right.shape[0]:
+            left = self._place.send(np.hstack([matrix.P[block], matrix.L[block]]))
+            values.addmm_(left, self._right)
+        return values
+
+    def _scaled_cost(self, matrix: Factored, block: slice) -> Tensor:
+        if matrix.scale == 0.0:
+            count, m = len(range(*block.indices(matrix.shape[0]))), matrix.shape[1]
+            return self._place.torch.zeros((count, m), dtype=self._place.real, device=self._place.device)
+        if self._cloud is None:  # a metric that only the host knows
+            return self._place.send(matrix.cost.rows(block)).mul_(matrix.scale)
+        values = self._squares(self._cloud.x[block])
+        return (values.sqrt_() if self._cloud.euclidean else values).mul_(matrix.scale)
+
+    def _squares(self, points: Double) -> Tensor:
+        x, torch = self._place.send(points), self._place.torch
+        if self._bilinear is not None:
+            return torch.addmm(self._columns, x, self._y, alpha=-2.0).add_((x * x).sum(dim=1)[:, None])
+        if x.shape[1] > DIRECT_FEATURES:
+            distances = torch.cdist(x, self._y.T, compute_mode="donot_use_mm_for_euclid_dist")
+            return distances.mul_(distances)
+        total = torch.sub(x[:, :1], self._y[0])
+        total.mul_(total)
+        for k in range(1, x.shape[1]):
+            difference = torch.sub(x[:, k : k + 1], self._y[k])
+            total.addcmul_(difference, difference)
+        return total

@@ -1,0 +1,16 @@
+"""Files of rows and columns: CSV, Parquet and NPZ, read strictly and written as a whole or not at all."""
+
+from driftway.files.errors import TableError
+from driftway.files.reading import FORMATS, Columns, Table, format_of, read_content, read_table
+from driftway.files.writing import write_table
+
+__all__ = [
+    "FORMATS",
+    "Columns",
+    "Table",
+    "TableError",
+    "format_of",
+    "read_content",
+    "read_table",
+    "write_table",
+]

@@ -1,0 +1,69 @@
+"""NPZ: every vector is a column, and the columns of a matrix `X` are called `X0`, `X1` and so on."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.files.errors import TableError
+
+FAILURES = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError, TypeError)
+
+
+class NpzFile:
+    """The arrays of an NPZ file as columns of equal length; nothing is unpickled."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        if not content:
+            raise TableError(name, "the file is empty")
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+        except FAILURES as error:
+            raise TableError(name, f"not a whole NPZ file of numbers and strings ({error})") from None
+        self._name = name
+        self._columns = dict(self._vectors(arrays))
+        self.names = [column for key, array in arrays.items() for column in _names(key, array)]
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
+        """The columns `numbers` as an array n×d, and the columns `texts` as lists."""
+        rows = len(next(iter(self._columns.values()), ()))
+        matrix = np.empty((rows, len(numbers)))
+        for j, name in enumerate(numbers):
+            column = self._columns[name]
+            if column.dtype.kind not in "biuf":
+                value = column[0].item() if rows else None
+                raise TableError(self._name, f"{value!r} is not a number", place=self.place(0), column=name)
+            matrix[:, j] = column
+        return matrix, {name: [_plain(value) for value in self._columns[name].tolist()] for name in texts}
+
+    def place(self, row: int) -> str:
+        """Where a row is, counted from 1."""
+        return f"row {row + 1}"
+
+    def _vectors(self, arrays: dict[str, npt.NDArray[Any]]) -> list[tuple[str, npt.NDArray[Any]]]:
+        found: list[tuple[str, npt.NDArray[Any]]] = []
+        for key, array in arrays.items():
+            if array.ndim not in (1, 2):
+                raise TableError(self._name, f"array {key!r} has {array.ndim} dimensions, 1 or 2 are wanted")
+            parts = [array] if array.ndim == 1 else list(array.T)
+            found += zip(_names(key, array), parts, strict=True)
+        lengths = {key: len(array) for key, array in arrays.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{key!r} {length}" for key, length in lengths.items())
+            raise TableError(self._name, f"the arrays differ in their numbers of rows: {told}")
+        return found
+
+
+def _names(key: str, array: npt.NDArray[Any]) -> list[str]:
+    return [key] if array.ndim == 1 else [f"{key}{j}" for j in range(array.shape[1])]
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and strings as they are, anything else (a date) by its text."""
+    return value if isinstance(value, bool | int | float | str) else str(value)

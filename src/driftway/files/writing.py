@@ -1,0 +1,62 @@
+"""Columns to a file, in the format that its name says."""
+
+from __future__ import annotations
+
+import csv
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.files.atomic import replacing
+from driftway.files.parquet_file import write_parquet
+from driftway.files.reading import format_of
+
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Writes columns of equal length as a whole or not at all; every number is written to its last bit.
+
+    What is missing (None, and NaN) is left empty in CSV.
+    """
+    plain = {name: _plain(column) for name, column in columns.items()}
+    with replacing(path) as part:
+        kind = format_of(path)
+        if kind == "parquet":
+            write_parquet(part, plain)
+        elif kind == "npz":
+            # Not by np.savez, which has arguments of its own that a column may be called like.
+            with zipfile.ZipFile(part, "w") as archive:
+                for name, column in plain.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, _vector(column), allow_pickle=False)
+        else:
+            with part.open("w", newline="", encoding="utf-8") as text:
+                writer = csv.writer(text, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
+                writer.writerow(plain)
+                writer.writerows([map(_shown, row) for row in zip(*plain.values(), strict=True)])
+
+
+def _plain(column: Sequence[Any]) -> list[Any]:
+    """Values of Python's own, of one kind: texts where there are any, fractions likewise, and whole numbers exactly."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in column]
+    kinds = {type(value) for value in values}
+    kind = str if str in kinds else float if float in kinds and int in kinds else None
+    return values if kind is None else [value if value is None else kind(value) for value in values]
+
+
+def _vector(column: list[Any]) -> npt.NDArray[Any]:
+    """Numbers as they are; texts where there are any, "" for what is missing."""
+    if any(isinstance(value, str) for value in column):
+        return np.array(["" if value is None else str(value) for value in column])
+    if column and all(type(value) is int for value in column) and min(column) >= 0 and max(column) < 2**64:
+        # Left to itself, NumPy makes floats of integers on both sides of 2⁶³.
+        return np.array(column, np.uint64 if max(column) >= 2**63 else np.int64)
+    return np.array([math.nan if value is None else value for value in column])
+
+
+def _shown(value: Any) -> Any:
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value

@@ -1,0 +1,269 @@
+"""The linear space in which costs, gradients and log-plans live: n×m matrices known by their rows.
+
+A `Factored` matrix is  scale·C + P Rᵀ + L Qᵀ  with a cost C and bases R, L that never change during a
+solve, so that only the numbers in scale, P and Q do. A `Dense` matrix is an array. Both can be added,
+subtracted and scaled, produce blocks of rows, and be paired with a plan of which only moments are known.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Self, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.arrays.validation import Array
+from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
+
+Double = npt.NDArray[np.float64]
+
+# Up to this many features and terms, forming a row entry by entry is faster than a matrix product.
+FEW = 16
+
+
+class Terms(NamedTuple):
+    """A matrix spelled out for compiled code:  rows ⊕ columns + scale·(base or ‖x − y‖^(1 or 2)) + A B.
+
+    What a matrix does not have is empty: `base` has no rows, x and y no features, A and B no terms.
+    """
+
+    rows: Double
+    columns: Double
+    base: Double
+    x: Double
+    y: Double
+    euclidean: bool
+    scale: float
+    A: Double
+    B: Double
+
+
+class Matrix(ABC):
+    """An element of the space; two that are combined must be of the same kind."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]: ...
+
+    @abstractmethod
+    def rows(self, block: slice) -> Double:
+        """A fresh array of the rows of `block`."""
+
+    def terms(self, *, bilinear: bool = True) -> Terms | None:
+        """The matrix spelled out, or `None` if it is better had by blocks of rows.
+
+        `bilinear` allows squared distances to be expanded into a product, which is faster and loses digits.
+        """
+        return None
+
+    @abstractmethod
+    def combined(self, own: float, other: Self, theirs: float) -> Self:
+        """own·self + theirs·other."""
+
+    @abstractmethod
+    def __mul__(self, factor: float) -> Self: ...
+
+    def __rmul__(self, factor: float) -> Self:
+        return self * factor
+
+    def __truediv__(self, divisor: float) -> Self:
+        return self * (1.0 / divisor)
+
+    def __add__(self, other: Matrix) -> Self:
+        return self.combined(1.0, self._same(other), 1.0)
+
+    def __sub__(self, other: Matrix) -> Self:
+        return self.combined(1.0, self._same(other), -1.0)
+
+    def _same(self, other: Matrix) -> Self:
+        if not isinstance(other, type(self)):
+            raise TypeError(f"a {type(self).__name__} matrix cannot be combined with a {type(other).__name__} one")
+        return other
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Matrix):
+    """A matrix held as an array."""
+
+    values: Double
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, m = self.values.shape
+        return n, m
+
+    def rows(self, block: slice) -> Double:
+        return self.values[block].copy()
+
+    def terms(self, *, bilinear: bool = True) -> Terms | None:
+        return _spelled(self.shape, base=self.values) if is_plain(self.values) else None
+
+    def combined(self, own: float, other: Dense, theirs: float) -> Dense:
+        result = self.values * own if own != 1.0 else self.values.copy()
+        result += other.values if theirs == 1.0 else theirs * other.values
+        return Dense(result)
+
+    def __mul__(self, factor: float) -> Dense:
+        return Dense(self.values * factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Factored(Matrix):
+    """The matrix  scale·C + P Rᵀ + L Qᵀ,  held in O((n+m)(d+r+c)) numbers.
+
+    Attributes
+    ----------
+    cost : the cost C (n×m)
+    R : basis of the right moments γR (m×r)
+    L : basis of the left moments γᵀL (n×c)
+    scale : multiple of C
+    P : coefficients of R (n×r)
+    Q : coefficients of L (m×c)
+
+    """
+
+    cost: Cost
+    R: Double
+    L: Double
+    scale: float
+    P: Double
+    Q: Double
+
+    @classmethod
+    def of_cost(cls, cost: Cost, R: Double, L: Double) -> Self:
+        """The cost itself, in the space spanned by it and the bases."""
+        n, m = cost.shape
+        zeros = getattr(cost, "zeros", lambda r: np.zeros((n, r)))  # beside the rows, wherever they live
+        return cls(cost, R, L, 1.0, zeros(R.shape[1]), np.zeros((m, L.shape[1])))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.cost.shape
+
+    def with_coefficients(self, scale: float, P: Double, Q: Double) -> Factored:
+        """The matrix over the same cost and bases with other coefficients."""
+        return replace(self, scale=scale, P=P, Q=Q)
+
+    def combined(self, own: float, other: Factored, theirs: float) -> Factored:
+        first, second = own * self.scale, theirs * other.scale
+        scale = first + second
+        # Equal and opposite multiples of the cost cancel exactly, so that nobody computes ⟨γ, 0·C⟩.
+        if abs(scale) <= 1e-13 * (abs(first) + abs(second)):
+            scale = 0.0
+        return self.with_coefficients(scale, own * self.P + theirs * other.P, own * self.Q + theirs * other.Q)
+
+    def __mul__(self, factor: float) -> Factored:
+        return self.with_coefficients(self.scale * factor, self.P * factor, self.Q * factor)
+
+    @property
+    def held(self) -> Double | None:
+        """The array that the cost is held in, if the matrix is just that."""
+        cost = self.cost
+        if self.scale != 1.0 or not isinstance(cost, MatrixCost) or self.P.any() or self.Q.any():
+            return None
+        return cost.values if is_plain(cost.values) else None
+
+    def rows(self, block: slice) -> Double:
+        left, right, over_rows, over_columns = self._product
+        values: Double
+        if over_rows is not None and over_columns is not None:
+            values = left[block] @ right
+            values += over_columns
+            values += over_rows[block, None]
+            return values
+        if self.scale == 0.0:
+            return left[block] @ right
+        values = np.multiply(self.cost.rows(block), self.scale, dtype=np.float64)
+        if left.shape[1]:
+            values += left[block] @ right
+        return values
+
+    def terms(self, *, bilinear: bool = True) -> Terms | None:
+        left, right, over_rows, over_columns = self._product
+        if bilinear and over_rows is not None and over_columns is not None and left.shape[1] <= FEW:
+            return _spelled(self.shape, rows=over_rows, columns=over_columns, A=left, B=right)
+        A, B = (left, right) if over_rows is None else self._moments
+        if A.shape[1] > FEW:
+            return None
+        if self.scale == 0.0:
+            return _spelled(self.shape, A=A, B=B)
+        cost = self.cost
+        if isinstance(cost, PointCloudCost) and cost.cloud is not None and cost.cloud.x.shape[1] <= FEW:
+            return _spelled(self.shape, *cost.cloud, scale=self.scale, A=A, B=B)
+        if isinstance(cost, MatrixCost) and is_plain(cost.values):
+            return _spelled(self.shape, base=cost.values, scale=self.scale, A=A, B=B)
+        return None
+
+    @property
+    def _moments(self) -> tuple[Double, Double]:
+        """P Rᵀ + L Qᵀ as one product."""
+        return np.hstack([self.P, self.L]), np.ascontiguousarray(np.hstack([self.R, self.Q]).T)
+
+    @cached_property
+    def _product(self) -> tuple[Double, Double, Double | None, Double | None]:
+        """All that is a matrix product, as one product; a bilinear cost is absorbed into it."""
+        bilinear = self.cost.bilinear
+        # A logarithm must be right to far better than the plan is wanted.
+        if bilinear is None or self.scale == 0.0 or abs(self.scale) * bilinear.rounding > 1e-11:
+            return *self._moments, None, None
+        left = np.hstack([self.P, self.L, self.scale * bilinear.left])
+        right = np.ascontiguousarray(np.hstack([self.R, self.Q, bilinear.right]).T)
+        return left, right, self.scale * bilinear.rows, self.scale * bilinear.columns
+
+
+@dataclass(frozen=True, eq=False)
+class LogOf(Matrix):
+    """The entrywise logarithm of an array: how plans are held that are mixtures of others."""
+
+    values: Double
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, m = self.values.shape
+        return n, m
+
+    def rows(self, block: slice) -> Double:
+        with np.errstate(divide="ignore"):
+            return np.log(self.values[block])
+
+    def combined(self, own: float, other: LogOf, theirs: float) -> LogOf:
+        raise TypeError("logarithms of mixtures are not combined")
+
+    def __mul__(self, factor: float) -> LogOf:
+        raise TypeError("logarithms of mixtures are not scaled")
+
+
+def is_plain(values: Array) -> TypeGuard[Double]:
+    """Whether compiled code takes the array as it is, without another version of itself."""
+    return bool(values.dtype == np.float64 and values.flags.c_contiguous and values.flags.writeable)
+
+
+def _spelled(
+    shape: tuple[int, int],
+    x: Double | None = None,
+    y: Double | None = None,
+    euclidean: bool = True,
+    *,
+    rows: Double | None = None,
+    columns: Double | None = None,
+    base: Double | None = None,
+    scale: float = 1.0,
+    A: Double | None = None,
+    B: Double | None = None,
+) -> Terms:
+    """Terms with what is missing left empty."""
+    n, m = shape
+    return Terms(
+        np.zeros(n) if rows is None else rows,
+        np.zeros(m) if columns is None else columns,
+        np.empty((0, m)) if base is None else base,
+        np.empty((n, 0)) if x is None else x,
+        np.empty((0, m)) if y is None else y,
+        euclidean,
+        scale,
+        np.empty((n, 0)) if A is None else A,
+        np.empty((0, m)) if B is None else B,
+    )

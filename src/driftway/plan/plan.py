@@ -1,0 +1,271 @@
+"""The transport plan as an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.arrays.interchange import kind_of
+from driftway.arrays.validation import Array, finite_array, real_array
+from driftway.engines.engine import Engine, Request, Sweep
+from driftway.geometry.matrices import LogOf, Matrix
+
+Double = npt.NDArray[np.float64]
+
+EXACT = 1e-12  # row sums this close to their masses are so but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The coupling  γ = exp(log + f ⊕ g) + u vᵀ,  used as an operator and never formed unless asked for.
+
+    `log` is dense or factored; the rank-one remainder u vᵀ is there only after rounding. Products, marginals
+    and blocks come in the dtype of the problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import sinkhorn
+    >>> plan = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5).plan
+    >>> plan.dense().round(3)
+    array([[0.44, 0.06],
+           [0.06, 0.44]])
+    >>> (plan @ np.array([1.0, 0.0])).round(3)
+    array([0.44, 0.06])
+
+    """
+
+    log: Matrix
+    f: Double
+    g: Double
+    a: Double
+    b: Double
+    engine: Engine
+    dtype: np.dtype[Any]
+    remainder: tuple[Double, Double] | None = None
+    values: Double | None = None
+    """exp(log + f ⊕ g) + u vᵀ, where the engine holds it; only a faster way to the same numbers."""
+
+    __array_ufunc__ = None  # an array on the left of @ leaves the product to __rmatmul__
+
+    def __repr__(self) -> str:
+        held = type(self.log).__name__.lower()
+        return f"Plan(shape={self.shape}, {held}, dtype={self.dtype})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.log.shape
+
+    @property
+    def T(self) -> TransposedPlan:  # noqa: N802 - NumPy's name
+        """The transposed operator."""
+        return TransposedPlan(self)
+
+    def __matmul__(self, V: npt.ArrayLike) -> Array:
+        """γ V for V of shape (m,) or (m, r)."""
+        columns = _as_columns("the right operand", V, self.shape[1])
+        return self._like(V, self.sweep(right=columns).right)
+
+    def __rmatmul__(self, U: npt.ArrayLike) -> Array:
+        """U γ for U of shape (n,) or (c, n)."""
+        rows = real_array("the left operand", U)
+        return (self.T @ rows.T).T
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        return self.dense().astype(self.dtype if dtype is None else dtype)
+
+    @property
+    def rounding(self) -> float:
+        """The relative error of an entry that rounding f and g to float64 makes."""
+        return 2.2e-16 * (1.0 + _magnitude(self.f) + _magnitude(self.g))
+
+    @property
+    def marginals(self) -> tuple[Array, Array]:
+        """The row sums γ1 and the column sums γᵀ1."""
+        sums = self.sweep()
+        return sums.rows.astype(self.dtype), sums.columns.astype(self.dtype)
+
+    def rows(self, block: slice) -> Array:
+        """The rows of `block` as an array."""
+        if not isinstance(block, slice):
+            raise TypeError(f"block must be a slice, got {type(block).__name__} {block!r}")
+        return self._rows(block).astype(self.dtype)
+
+    def dense(self) -> Array:
+        """The plan as an n×m array."""
+        gamma = self.array()
+        return gamma.astype(self.dtype, copy=not gamma.flags.writeable)
+
+    def barycentric_map(self, Y: npt.ArrayLike) -> Array:
+        """Each row's mean of the points Y (m×d) under the plan: T(xᵢ) = Σⱼ γᵢⱼ yⱼ / Σⱼ γᵢⱼ.
+
+        A row without mass is sent where its conditional distribution exp(log + g) sends it, or to the mean of
+        Y under b where the plan has none.
+        """
+        points = _as_columns("Y", Y, self.shape[1])
+        sums = self.sweep(right=points)
+        empty = sums.rows <= 0
+        images = sums.right / np.where(empty, 1.0, sums.rows)[:, None]
+        if empty.any():
+            request = Request(self.log, np.zeros_like(self.f), self.g, row_mass=np.ones_like(self.f), right=points)
+            found = self.engine.sweep(request)
+            known = np.isfinite(found.f)[:, None] & np.isfinite(found.right)
+            conditional = np.where(known, found.right, self.b @ points / self.b.sum())
+            images = np.where(empty[:, None], conditional, images)
+        return self._like(Y, images)
+
+    def on(self, a: Double, b: Double) -> Plan:
+        """The same numbers, meant for other marginals."""
+        plain = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        if self.remainder is not None:  # a sum has no logarithm but that of its values
+            return Plan(LogOf(self.array()), *plain, a, b, self.engine, self.dtype, None, self.array())
+        return replace(self, a=a, b=b)
+
+    def round(self, rows: Double | None = None, columns: Double | None = None) -> Plan:
+        """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2).
+
+        The plan's marginals, where they are known already, save the sweep that finds them.
+        """
+        if self.remainder is not None:
+            return self
+        if rows is None or columns is None:
+            rows, columns = self._marginals(self.f, self.g)
+        # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
+        margin = 1e-14 + 5.0 * self.rounding
+        if np.abs(rows - self.a).sum() <= EXACT * self.a.sum():  # rounding: either side may be lowered first
+            f, g = self.f, self.g + _log_ratio(self.b, columns, margin)
+        else:
+            f = self.f + _log_ratio(self.a, rows, margin)
+            g = self.g + _log_ratio(self.b, self._marginals(f, self.g)[1], margin)
+        rows, columns = self._marginals(f, g)
+        if (rows > self.a).any():  # by rounding
+            f = f + _log_ratio(self.a, rows, margin)
+            rows, columns = self._marginals(f, g)
+        u, v = np.maximum(self.a - rows, 0.0), np.maximum(self.b - columns, 0.0)
+        if (missing := u.sum()) <= 0 or v.sum() <= 0:
+            u, v, missing = np.zeros_like(u), np.zeros_like(v), 1.0
+        v /= missing
+        values = None
+        if self.values is not None:
+            values = self.engine.scaled(self.values, *self._factors(f, g), u, v)
+        remainder = (u, v) if v.any() else None
+        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, remainder, values)
+
+    def _marginals(self, f: Double, g: Double) -> tuple[Double, Double]:
+        """The row and column sums that the plan would have with other potentials."""
+        if self.values is None:
+            sums = self.engine.sweep(Request(self.log, f, g))
+            return sums.rows, sums.columns
+        s, t = self._factors(f, g)
+        return s * (self.values @ t), t * (s @ self.values)
+
+    def _factors(self, f: Double, g: Double) -> tuple[Double, Double]:
+        """What other potentials multiply rows and columns by."""
+        return np.exp(_difference(f, self.f)), np.exp(_difference(g, self.g))
+
+    def sweep(
+        self,
+        right: Double | None = None,
+        left: Double | None = None,
+        inner: Matrix | None = None,
+        entropy: bool = False,
+    ) -> Sweep:
+        """Marginals, and γ·right, γᵀ·left, ⟨γ, inner⟩, H(γ) if asked for, in float64 and one pass."""
+        if self.values is None:
+            return self.engine.sweep(
+                Request(self.log, self.f, self.g, None, right, left, inner, self.remainder, entropy)
+            )
+        gamma = self.values
+        n, m = gamma.shape
+        other = None if inner is None else self.engine.assemble(inner)
+        if entropy:
+            rows, columns, product, spread = self.engine.sums(gamma, gamma if other is None else other)
+        else:
+            rows, columns = gamma @ np.ones(m), np.ones(n) @ gamma
+            product, spread = 0.0 if other is None else float(np.vdot(gamma, other)), 0.0
+        return Sweep(
+            f=self.f,
+            rows=rows,
+            columns=columns,
+            right=np.empty((n, 0)) if right is None else gamma @ right,
+            left=np.empty((m, 0)) if left is None else gamma.T @ left,
+            inner=product if other is not None else 0.0,
+            entropy=spread,
+        )
+
+    def array(self) -> Double:
+        """The plan as a float64 array; it may be the one held, so it is read-only."""
+        if self.values is not None:
+            view = self.values.view()
+            view.flags.writeable = False
+            return view
+        if isinstance(self.log, LogOf):
+            return np.vstack([self._rows(slice(low, low + 4096)) for low in range(0, self.shape[0], 4096)])
+        gamma = self.engine.exponential(self.log, self.f, self.g)
+        if self.remainder is not None:
+            gamma += np.multiply.outer(*self.remainder)
+        return gamma
+
+    def _rows(self, block: slice) -> Double:
+        if self.values is not None:
+            return self.values[block]
+        with np.errstate(under="ignore"):
+            gamma: Double = np.exp(self.log.rows(block) + self.g + self.f[block, None])
+        if self.remainder is not None:
+            gamma += np.multiply.outer(self.remainder[0][block], self.remainder[1])
+        return gamma
+
+    def _like(self, operand: npt.ArrayLike, result: Double) -> Array:
+        """`result` in the plan's dtype, a vector if the operand was one, and in the operand's library."""
+        array = (result[:, 0] if real_array("the operand", operand).ndim == 1 else result).astype(self.dtype)
+        kind = kind_of(operand)
+        return array if kind.library == "numpy" else kind.wrap(array)
+
+
+@dataclass(frozen=True, eq=False)
+class TransposedPlan:
+    """The operator γᵀ."""
+
+    T: Plan
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.T.shape[1], self.T.shape[0]
+
+    def __matmul__(self, U: npt.ArrayLike) -> Array:
+        """γᵀ U for U of shape (n,) or (n, c)."""
+        columns = _as_columns("the right operand", U, self.T.shape[0])
+        return self.T._like(U, self.T.sweep(left=columns).left)
+
+    def dense(self) -> Array:
+        """The transposed plan as an m×n array."""
+        return self.T.dense().T
+
+
+def _as_columns(name: str, value: npt.ArrayLike, size: int) -> Double:
+    """A vector or matrix of `size` rows, as a float64 matrix."""
+    dimensions = 1 if real_array(name, value).ndim == 1 else 2
+    array: Double = finite_array(name, value, ndim=dimensions).astype(np.float64, copy=False)
+    if array.shape[0] != size:
+        raise ValueError(f"{name} must have {size} rows to meet the plan, got shape {array.shape}")
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _log_ratio(target: Double, actual: Double, margin: float) -> Double:
+    """log(target / actual) − margin where the actual sum has to be lowered, else zero."""
+    ratio = np.divide(target, actual, out=np.ones_like(target), where=actual > target)
+    with np.errstate(divide="ignore"):
+        return np.where(actual > target, np.log(ratio) - margin, 0.0)
+
+
+def _magnitude(potential: Double) -> float:
+    """The largest finite magnitude."""
+    return float(np.abs(potential[np.isfinite(potential)]).max(initial=0.0))
+
+
+def _difference(new: Double, old: Double) -> Double:
+    """new − old; zero where old is −∞, whose row or column is zero already."""
+    return np.subtract(new, old, out=np.zeros_like(new), where=np.isfinite(old))

@@ -1,0 +1,308 @@
+"""A problem in the representation in which it is solved: what solvers compute with.
+
+Factored if the regulariser has a moment form, dense otherwise. Either way a solver sees the cost C, the
+log-plan and the gradient ∇J as elements of one linear space, and a plan through a few sums over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.arrays.validation import real_array
+from driftway.engines.engine import Engine, Request, Sweep
+from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
+from driftway.plan.plan import EXACT, Plan
+from driftway.plan.rounding import growth
+from driftway.plan.sinkhorn import balance, dot
+from driftway.problem.problem import Problem
+from driftway.regularizers.moment_regularizer import MomentRegularizer, checked_phi, checked_phi_gradient
+from driftway.regularizers.regularizer import checked_gradient, checked_value
+
+Double = npt.NDArray[np.float64]
+
+# A divergence of so many times the rounding error of an entry is known to four digits.
+DIGITS = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A plan and what is known of it.
+
+    Attributes
+    ----------
+    rows, columns : its marginals
+    right, left : its moments γR and γᵀL, if the regulariser has a moment form
+    penalty : J(γ)
+    objective : ⟨γ, C⟩ + ε H(γ) + J(γ)
+    error : ‖γ1 − a‖₁ + ‖γᵀ1 − b‖₁, relative to the mass
+
+    """
+
+    plan: Plan
+    rows: Double
+    columns: Double
+    right: Double
+    left: Double
+    penalty: float
+    objective: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """The linearisation of J at a plan:  ⟨gradient, ·⟩ − offset,  which is below J everywhere if J is convex.
+
+    `slope` is ⟨gradient, γ⟩ at that plan, `magnitude` the same sum of absolute values: what its rounding error
+    is relative to.
+    """
+
+    gradient: Matrix
+    slope: float
+    offset: float
+    magnitude: float
+
+
+class Model:
+    """A problem on an engine, factored where possible."""
+
+    def __init__(self, problem: Problem, engine: Engine, *, dense: bool = False) -> None:
+        self.problem, self.engine = problem, engine
+        self.a, self.b, self.epsilon = problem.a, problem.b, problem.epsilon
+        self.J = problem.regularizer
+        self._dense = dense or not isinstance(self.J, MomentRegularizer)
+        if isinstance(self.J, MomentRegularizer):
+            n, m = problem.shape
+            _check_moments("right_basis", self.J.right_basis, m)
+            _check_moments("left_basis", self.J.left_basis, n)
+
+    @cached_property
+    def cost(self) -> Matrix:
+        """C."""
+        cost, J = self.problem.cost, self.J
+        if isinstance(J, MomentRegularizer) and not self._dense:
+            return Factored.of_cost(cost, J.right_basis, J.left_basis)
+        n, m = cost.shape
+        return Dense(self.engine.assemble(Factored.of_cost(cost, np.empty((m, 0)), np.empty((n, 0)))))
+
+    def check(self) -> None:
+        """Raises if the engine has no such cost, cost/ε overflows, or an unproven J or ∇J is no number at a ⊗ b."""
+        _ = self.cost, self.spread
+        if not self.J.proven:
+            self.tangent(self.independent)
+
+    @cached_property
+    def independent(self) -> Point:
+        """The coupling a ⊗ b, at which J is known without a look at the cost; its objective is left out."""
+        a, b, J = self.a, self.b / self.problem.mass, self.J
+        if isinstance(self.cost, Factored):
+            right, left = np.multiply.outer(a, b @ self.cost.R), np.multiply.outer(b, a @ self.cost.L)
+            assert isinstance(J, MomentRegularizer)
+            with np.errstate(divide="ignore"):
+                plan, penalty = self.plan(0.0 * self.cost, np.log(a), np.log(b)), checked_phi(J, right, left)
+        else:
+            gamma, right, left = np.multiply.outer(a, b), np.empty((a.size, 0)), np.empty((b.size, 0))
+            plan = self.plan(LogOf(gamma), np.zeros_like(a), np.zeros_like(b), gamma)
+            penalty = checked_value(J, gamma)
+        return Point(plan, a, self.b, right, left, penalty, np.nan, 0.0)
+
+    @cached_property
+    def spread(self) -> float:
+        """The range of the cost over a sample of its rows."""
+        n = self.problem.shape[0]
+        rows = self.problem.cost.rows(slice(0, n, max(1, n // 8)))
+        with np.errstate(over="ignore"):
+            spread = float(np.max(rows)) - float(np.min(rows))
+            ratio = spread / self.epsilon if self.epsilon > 0 else spread
+        if not np.isfinite(4.0 * ratio):
+            raise ValueError(
+                f"epsilon must be large enough for cost/epsilon to be finite, got {self.epsilon:g} for a cost of "
+                f"range {spread:g}"
+            )
+        return spread
+
+    def plan(self, log: Matrix, f: Double, g: Double, values: Double | None = None) -> Plan:
+        """The plan exp(log + f ⊕ g)."""
+        return Plan(log, f, g, self.a, self.b, self.engine, self.problem.dtype, None, values)
+
+    def project(self, log: Matrix, f: Double, g: Double, *, tol: float, max_iter: int) -> tuple[Plan, int]:
+        """The plan exp(log + f ⊕ g) with f and g such that its marginals are a and b, and the iterations taken.
+
+        This is Sinkhorn's algorithm, and the backward step: the minimiser over the couplings of
+        −⟨γ, log⟩ + H(γ). In the paper's words it is sinkhorn(−s·log, s) for any s > 0.
+        """
+        solved = balance(log, self.a, self.b, f, g, tol=tol, max_iter=max_iter, engine=self.engine)
+        values = solved.values
+        if values is None and not isinstance(log, Factored):  # J wants it as an array
+            values = self.engine.exponential(log, solved.f, solved.g)
+        return self.plan(log, solved.f, solved.g, values), solved.n_iter
+
+    def evaluate(self, plan: Plan, columns: Double | None = None, right: Double | None = None) -> Point:
+        """The objective at a plan, and the sums it is made of.
+
+        Its column sums and right moments, if its rows are exact and they are known already, save a sweep.
+        """
+        J = self.J
+        direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
+        if self._dense or not isinstance(J, MomentRegularizer):  # arrays, whose entropy is that of their entries
+            sums, penalty, direct = plan.sweep(inner=self.cost, entropy=True), checked_value(J, plan.array()), True
+            linear = sums.inner
+        else:
+            # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
+            potential = self.cost if direct else self.cost + self.epsilon * plan.log
+            inner = None if _without_cost(potential) else potential
+            right = np.empty((plan.shape[0], 0)) if right is None and not J.right_basis.shape[1] else right
+            known = inner is None and plan.rounding <= EXACT and not J.left_basis.shape[1]
+            if known and columns is not None and right is not None:
+                sums = Sweep(plan.f, self.a, columns, right, np.empty((plan.shape[1], 0)))
+            else:
+                sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
+            penalty, linear = checked_phi(J, sums.right, sums.left), _linear(potential, sums)
+        entropy = sums.entropy if direct else _entropy(plan.f, plan.g, sums)
+        return self._point(plan, sums, linear, entropy, penalty)
+
+    def rounded(self, point: Point, slack: float) -> float:
+        """The objective at the plan rounded onto its exact marginals, an upper bound of the optimum.
+
+        It may be too high by `slack`, if that makes it cheaper.
+        """
+        plan, J = point.plan, self.J
+        if isinstance(self.cost, Dense) and point.error <= EXACT and (more := self._growth(point)) <= slack:
+            return point.objective + more
+        off = np.abs(point.rows - self.a).sum()
+        # Column sums of a plan that is not the very same are known to its rounding only.
+        price = dot(np.abs(plan.f), self.a) + dot(np.abs(plan.g), self.b) + self.problem.mass
+        doubt = 10.0 * plan.rounding * self.epsilon * price
+        exact = off <= EXACT * self.problem.mass and plan.remainder is None and plan.values is None and doubt <= slack
+        potential = None if isinstance(plan.log, LogOf) else self.cost + self.epsilon * plan.log
+        if not (exact and isinstance(J, MomentRegularizer) and _without_cost(potential)):
+            return self.evaluate(plan.round(point.rows, point.columns)).objective
+        # The rows being exact, one pass rounds and evaluates: columns are lowered, and each row is completed by
+        # what it lost, spread over the columns that lack mass.
+        lacking = np.maximum(self.b - point.columns, 0.0)
+        total = lacking.sum()
+        g = plan.g + np.log(np.divide(self.b, point.columns, out=np.ones_like(self.b), where=point.columns > self.b))
+        request = Request(
+            plan.log,
+            plan.f,
+            g,
+            row_mass=self.a,
+            right=J.right_basis,
+            left=J.left_basis,
+            remainder=(None, lacking / total if total > 0 else lacking),
+        )
+        sums = self.engine.sweep(request)
+        penalty = checked_phi(J, sums.right, sums.left)
+        return doubt + self._point(plan, sums, _linear(potential, sums), _entropy(plan.f, g, sums), penalty).objective
+
+    def _growth(self, point: Point) -> float:
+        """What rounding a plan held as an array adds to the objective at the most, by crude bounds for tiny errors."""
+        if not (self.J.proven and self.J.lipschitz is not None):
+            return np.inf
+        cost = self.engine.assemble(self.cost)
+        lipschitz = np.sqrt(self.engine.total(lambda C: float(np.vdot(C, C)), cost)) + self.J.lipschitz
+        return growth(point.rows, point.columns, self.a, self.b, epsilon=self.epsilon, lipschitz=lipschitz)
+
+    def _point(self, plan: Plan, sums: Sweep, linear: float, entropy: float, penalty: float) -> Point:
+        objective = linear + self.epsilon * entropy + penalty
+        if not np.isfinite(objective):
+            raise FloatingPointError(f"the objective overflowed ({objective}); rescale the cost")
+        error = np.abs(sums.rows - self.a).sum() + np.abs(sums.columns - self.b).sum()
+        return Point(
+            plan,
+            sums.rows,
+            sums.columns,
+            sums.right,
+            sums.left,
+            penalty,
+            objective,
+            float(error / self.problem.mass),
+        )
+
+    def tangent(self, point: Point) -> Tangent:
+        """The linearisation of J at a plan."""
+        J = self.J
+        gradient: Matrix
+        if isinstance(self.cost, Factored):
+            assert isinstance(J, MomentRegularizer)
+            P, Q = checked_phi_gradient(J, point.right, point.left)
+            gradient = self.cost.with_coefficients(0.0, P, Q)
+        else:
+            gradient = Dense(checked_gradient(J, point.plan.array()))
+        slope = self.pair(gradient, point)
+        return Tangent(gradient, slope, slope - point.penalty, self.magnitude(gradient, point))
+
+    def pair(self, matrix: Matrix, point: Point) -> float:
+        """⟨matrix, γ⟩."""
+        if not isinstance(matrix, Factored):
+            return float(np.vdot(self.engine.assemble(matrix), point.plan.array()))
+        transport = 0.0
+        if matrix.scale != 0.0:
+            transport = matrix.scale * point.plan.sweep(inner=self.cost).inner
+        return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
+
+    def product(self, matrix: Matrix, new: Point, old: Point) -> float:
+        """⟨matrix, γ_new − γ_old⟩ from the difference of the plans, for a matrix without the cost."""
+        if not isinstance(matrix, Factored):
+            return float(np.vdot(self.engine.assemble(matrix), new.plan.array() - old.plan.array()))
+        return float(np.vdot(matrix.P, new.right - old.right) + np.vdot(matrix.Q, new.left - old.left))
+
+    def magnitude(self, gradient: Matrix, point: Point) -> float:
+        """The absolute values that ⟨gradient, γ⟩ adds up, to which its rounding error is relative."""
+        if isinstance(gradient, Factored):
+            terms = ((gradient.P, point.right), (gradient.Q, point.left))
+            return float(sum(np.vdot(np.abs(first), np.abs(second)) for first, second in terms))
+        values = self.engine.assemble(gradient)
+        return self.engine.total(lambda G, gamma: float(np.vdot(np.abs(G), gamma)), values, point.plan.array())
+
+    def divergence(self, new: Point, old: Point) -> float:
+        """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms.
+
+        For plans so near to each other that rounding shows it is half of the symmetric one,
+        ⟨log γ_new − log γ_old, γ_new − γ_old⟩, which is the same to second order, and in which nothing cancels.
+        """
+        largest = np.abs(new.plan.g[self.b > 0]).max()  # f is as large, and may be elsewhere
+        rounding = 2.2e-16 * (1.0 + 2.0 * largest)
+        log = new.plan.log - old.plan.log
+        with np.errstate(invalid="ignore"):  # −∞ − −∞, where there is no mass
+            f, g = new.plan.f - old.plan.f, new.plan.g - old.plan.g
+        exact = self.pair(log, new) + dot(f, new.rows) + dot(g, new.columns) - float((new.rows - old.rows).sum())
+        if exact > DIGITS * rounding * self.problem.mass or (isinstance(log, Factored) and log.scale != 0.0):
+            return max(exact, 0.0)
+        marginal = dot(f, new.rows) - dot(f, old.rows) + dot(g, new.columns) - dot(g, old.columns)
+        return max(0.5 * (self.product(log, new, old) + marginal), 0.0)
+
+    def dual_value(self, plan: Plan) -> float:
+        """ε (⟨f, a⟩ + ⟨g, b⟩ − Σ exp(log + f ⊕ g)) for a plan with exact rows.
+
+        If log = −(C + G)/ε this is at most the minimum over couplings of ⟨γ, C + G⟩ + ε H(γ).
+        """
+        return self.epsilon * (dot(plan.f, self.a) + dot(plan.g, self.b) - self.problem.mass)
+
+
+def _without_cost(matrix: Matrix | None) -> bool:
+    """Whether ⟨matrix, γ⟩ follows from the moments of γ."""
+    return isinstance(matrix, Factored) and matrix.scale == 0.0
+
+
+def _linear(potential: Matrix | None, sums: Sweep) -> float:
+    """⟨potential, γ⟩."""
+    if isinstance(potential, Factored) and potential.scale == 0.0:
+        return float(np.vdot(potential.P, sums.right) + np.vdot(potential.Q, sums.left))
+    return sums.inner
+
+
+def _entropy(f: Double, g: Double, sums: Sweep) -> float:
+    """H(γ) less ⟨log, γ⟩, for γ = exp(log + f ⊕ g) and a remainder."""
+    return dot(f, sums.rows) + dot(g, sums.columns) - float(sums.rows.sum()) + sums.excess
+
+
+def _check_moments(name: str, basis: object, rows: int) -> None:
+    array = real_array(f"the regularizer's {name}", basis)
+    if array.ndim != 2 or len(array) != rows:
+        raise ValueError(f"the regularizer's {name} must have shape ({rows}, any), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"the regularizer's {name} must be finite, but it contains NaN or infinity")

@@ -1,0 +1,85 @@
+"""The problem: a cost, two marginals, the strength of the entropy and a regulariser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.arrays.validation import real_number, weights
+from driftway.geometry.costs import Cost, as_cost
+from driftway.regularizers.moment_regularizer import Zero
+from driftway.regularizers.regularizer import Regularizer
+
+Double = npt.NDArray[np.float64]
+
+
+class Problem:
+    """minimise  ⟨γ, C⟩ + ε H(γ) + J(γ)  over couplings γ of a and b, with H(γ) = Σ γ (log γ − 1).
+
+    Parameters
+    ----------
+    cost : array (n, m) or PointCloudCost
+        The ground cost C. Its dtype (float32 or float64) is that of all results. It is not copied: whoever writes
+        to the array changes the problem, and the plans of its solutions.
+    a, b : array (n,), (m,), optional
+        Non-negative masses of equal total; uniform of total 1 by default. Zeros are allowed and give zero
+        rows and columns.
+    epsilon : float
+        ε ≥ 0, the paper's λ, in units of cost. Only `FrankWolfe` solves ε = 0.
+    regularizer : Regularizer, optional
+        J; none by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import GroupLasso, PointCloudCost, Problem
+    >>> X, Y = np.zeros((3, 2)), np.ones((2, 2))
+    >>> Problem(PointCloudCost(X, Y), epsilon=0.1, regularizer=GroupLasso([0, 0, 1], weight=2.0))
+    Problem(3×2, epsilon=0.1, regularizer=GroupLasso(labels=<3>, weight=2))
+
+    """
+
+    def __init__(
+        self,
+        cost: npt.ArrayLike | Cost,
+        a: npt.ArrayLike | None = None,
+        b: npt.ArrayLike | None = None,
+        *,
+        epsilon: float,
+        regularizer: Regularizer | None = None,
+    ) -> None:
+        self.cost = as_cost(cost)
+        n, m = self.cost.shape
+        self.a = weights("a", getattr(self.cost, "uniform", None) if a is None else a, n)
+        if (beside := getattr(self.cost, "beside", None)) is not None:  # masses go where the rows are
+            self.a = beside(self.a)
+        self.b = weights("b", b, m)
+        self.mass = float(self.a.sum())
+        if abs(self.b.sum() - self.mass) > 1e-5 * self.mass:
+            raise ValueError(f"a and b must have the same total mass, got {self.mass:g} and {self.b.sum():g}")
+        # Rounding may still separate the totals by a few units in the last place, which no plan can serve.
+        self.b = self.b * (self.mass / self.b.sum())
+        # Masses so small that their square underflows are zero for every purpose.
+        self.a, self.b = (np.where(mass > 1e-150 * self.mass, mass, 0.0) for mass in (self.a, self.b))
+        self.epsilon = real_number("epsilon", epsilon, minimum=0.0)
+        if regularizer is not None and not isinstance(regularizer, Regularizer):
+            raise TypeError(
+                f"regularizer must be a Regularizer (wrap your own function in Custom), got "
+                f"{type(regularizer).__name__}"
+            )
+        self.regularizer = Zero(n, m) if regularizer is None else regularizer.on(self.a, self.b)
+
+    def __repr__(self) -> str:
+        n, m = self.shape
+        regularizer = "" if isinstance(self.regularizer, Zero) else f", regularizer={self.regularizer!r}"
+        return f"Problem({n}×{m}, epsilon={self.epsilon:g}{regularizer})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.cost.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float32) if self.cost.dtype == np.float32 else np.dtype(np.float64)

@@ -1,0 +1,44 @@
+"""Which solver a problem gets when none is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftway.engines.engine import Engine
+from driftway.problem.problem import Problem
+from driftway.regularizers.moment_regularizer import Zero
+from driftway.solvers.conditional_gradient.frank_wolfe import FrankWolfe
+from driftway.solvers.dual_ascent import dual as moment_dual
+from driftway.solvers.dual_ascent.solver import DualAscent, is_small
+from driftway.solvers.dual_newton import solver as dual_newton
+from driftway.solvers.dual_newton.solver import DualNewton
+from driftway.solvers.forward_backward.solver import ForwardBackward
+from driftway.solvers.sinkhorn import Sinkhorn
+from driftway.solvers.solver import Solver
+
+# Below this share of the cost's range plain transport is left to Sinkhorn, which is made for any ε.
+LEAST_STRENGTH = 1e-4
+
+
+def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
+    """The fastest safe solver; a start from a plan leaves only those that can use one."""
+    if problem.epsilon == 0:
+        return FrankWolfe()
+    if from_plan:
+        return ForwardBackward()
+    if isinstance(problem.regularizer, Zero):
+        return DualAscent() if _by_newton(problem, engine) else Sinkhorn()
+    if moment_dual.fits(problem):
+        return DualAscent()
+    if dual_newton.fits(problem) and getattr(engine, "compiled", False):
+        return DualNewton()
+    return ForwardBackward(accelerate=problem.regularizer.convex)
+
+
+def _by_newton(problem: Problem, engine: Engine) -> bool:
+    """Whether plain transport is small enough for compiled Newton steps, and ε large enough for them to be few."""
+    if not is_small(problem.shape, engine):
+        return False
+    cost = problem.cost.rows(slice(None))
+    with np.errstate(over="ignore"):
+        return bool(problem.epsilon >= LEAST_STRENGTH * (np.max(cost) - np.min(cost)))

@@ -1,0 +1,139 @@
+"""The loop: stopping, certificates, tracing, timing, callbacks and progress, once for all solvers."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway.geometry.matrices import Factored
+from driftway.plan.plan import Plan
+from driftway.problem.model import Model
+from driftway.problem.solution import Iteration, Solution, Trace
+from driftway.solvers.certificate import Certificate, certify, relative_gap
+from driftway.solvers.progress import Progress
+from driftway.solvers.silence import is_quiet
+from driftway.solvers.solver import Solver, Start, State, is_weak
+
+Callback = Callable[[Iteration, Plan], bool | None]
+
+# A certificate costs a few sweeps: it is drawn up at the first iterations, then at every tenth, and whenever the
+# objective and the bound as they stand suggest that the solve is over.
+CERTIFY_FIRST, CERTIFY_EVERY = 10, 10
+# Inner problems are solved to this share of the certified gap, and never beyond what rounding allows.
+INNER_SHARE, INNER_FIRST, INNER_LAST = 0.1, 1e-3, 1e-14
+
+
+def iterate(
+    model: Model,
+    solver: Solver,
+    start: Start,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None,
+    progress: bool,
+) -> Solution:
+    """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop."""
+    began = perf_counter()
+    trace, n_iter = Trace(), 0
+    accuracy = max(INNER_SHARE * tol, INNER_LAST if _few_steps(model, solver) else INNER_FIRST)
+    certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
+    with Progress(progress, tol, model.engine) as bar:
+        state = solver.start(model, start, accuracy)
+        while True:
+            last = n_iter == max_iter or state.exhausted
+            if last or _due(model, state, certificate, n_iter, tol):
+                certificate, certified_at = certify(model, state, certificate.lower_bound, tol), n_iter
+                accuracy = _tighten(model, state, certificate, accuracy, tol)
+            iteration = _line(state, certificate, perf_counter() - began)
+            trace.append(iteration)
+            bar.update(iteration)
+            converged = certified_at == n_iter and _within(state, certificate, tol)
+            stopped = callback is not None and bool(callback(iteration, state.point.plan))
+            if converged or stopped or last or certificate.contradiction:
+                break
+            state = solver.advance(model, state, accuracy)
+            n_iter += 1
+    if certified_at != n_iter:
+        certificate = certify(model, state, certificate.lower_bound, tol)
+        converged = _within(state, certificate, tol)
+    reason = "stopped by the callback" if stopped else f"max_iter={max_iter} reached"
+    if state.exhausted:
+        reason = "rounding allows no further progress"
+    if certificate.contradiction:
+        reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"
+    message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)
+    if not converged and not is_quiet():
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    f, g = (potential.astype(model.problem.dtype) for potential in certificate.potentials)
+    return Solution(
+        state.point.plan,
+        certificate.value,
+        certificate.lower_bound,
+        certificate.gap,
+        state.point.error,
+        (f, g),
+        converged,
+        message,
+        n_iter,
+        trace,
+    )
+
+
+def _few_steps(model: Model, solver: Solver) -> bool:
+    """Whether no inner problem is worth solving roughly: the solver has none, or J is so weak that few follow."""
+    return is_weak(model.problem) or bool(getattr(solver, "direct", False))
+
+
+def _within(state: State, certificate: Certificate, tol: float) -> bool:
+    return bool(certificate.gap <= tol and state.point.error <= tol)
+
+
+def _due(model: Model, state: State, certificate: Certificate, n_iter: int, tol: float) -> bool:
+    if n_iter < CERTIFY_FIRST or n_iter % CERTIFY_EVERY == 0:
+        return True
+    if state.bound is None or state.point.error > tol:
+        return False
+    bound = max(state.bound, certificate.lower_bound)
+    return relative_gap(model, state.point.objective, bound) <= tol
+
+
+def _tighten(model: Model, state: State, certificate: Certificate, accuracy: float, tol: float) -> float:
+    """The accuracy of the inner problems: in step with the gap, and tighter where their error dominates it."""
+    accuracy = min(accuracy, max(INNER_SHARE * certificate.gap, INNER_SHARE * tol))
+    values = sorted((certificate.value, state.point.objective))
+    rounding = relative_gap(model, values[1], values[0])  # what rounding onto the marginals changes
+    if rounding > 0.3 * max(certificate.gap, tol) or (certificate.gap <= tol < state.point.error):
+        accuracy = min(accuracy, INNER_SHARE * state.point.error)
+    return max(accuracy, INNER_LAST)
+
+
+def _line(state: State, certificate: Certificate, seconds: float) -> Iteration:
+    point = state.point
+    return Iteration(seconds, point.objective, certificate.gap, point.error, state.step, state.inner)
+
+
+def _message(
+    model: Model, solver: Solver, state: State, certificate: Certificate, tol: float, reason: str | None, n_iter: int
+) -> str:
+    held = "factored" if isinstance(state.point.plan.log, Factored) else "dense"
+    ran = f"{type(solver).__name__}, {held}, {n_iter} iterations"
+    kind = "gap" if model.J.convex else "stationarity gap"
+    if reason is None:
+        return (
+            f"converged: certified {kind} {certificate.gap:.1e} and marginal error {state.point.error:.1e} "
+            f"within tol={tol:g} ({ran})"
+        )
+    missed = [
+        f"{name} {reached:.1e}"
+        for name, reached in ((kind, certificate.gap), ("marginal error", state.point.error))
+        if not reached <= tol
+    ]
+    return (
+        f"not converged: {reason} with {' and '.join(missed) or 'the tolerance not certified'} above tol={tol:g} "
+        f"({ran}); raise max_iter or tol, or increase epsilon"
+    )

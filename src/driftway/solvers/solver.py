@@ -1,0 +1,94 @@
+"""What a solver is: a way to start and a step. The loop that drives them owns everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.geometry.matrices import Matrix
+from driftway.plan.plan import Plan
+from driftway.problem.model import Model, Point, Tangent
+from driftway.problem.problem import Problem
+
+Double = npt.NDArray[np.float64]
+
+# Relative smoothness over ε below which forward-backward contracts by more than four in every step.
+WEAK = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a solve begins: potentials in units of cost, and a log-plan or a plan if one was given.
+
+    The potentials belong to the log-plan if there is one; `dual` are those of the problem then, if they are known.
+    """
+
+    f: Double
+    g: Double
+    log: Matrix | None = None
+    plan: Plan | None = None
+    dual: tuple[Double, Double] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a solve is.
+
+    Attributes
+    ----------
+    point : the present plan and its objective
+    tangent : the linearisation of J there, of which a certificate makes a bound where there is none that suffices;
+        `None` where the solver's own is as good
+    bound : a lower bound on the optimum if this iteration found one at no cost, else `None`
+    potentials : f and g, in units of cost, of the linearised problem
+    step : the step size that led here
+    inner : inner iterations spent on this step
+    memory : what else the solver wants to find again
+    magnitude : the absolute values that the bound is made of besides potentials, where there is no tangent
+    exhausted : whether rounding allows the solver no further progress
+
+    """
+
+    point: Point
+    tangent: Tangent | None
+    bound: float | None
+    potentials: tuple[Double, Double]
+    step: float
+    inner: int
+    memory: Any = None
+    magnitude: float = 0.0
+    exhausted: bool = False
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls.
+
+    One that has `direct = True` goes all the way in a step and is asked for the final accuracy at once.
+    """
+
+    def check(self, problem: Problem) -> None:
+        """Raises `ValueError` if the problem does not fit this solver."""
+
+    def start(self, model: Model, start: Start, accuracy: float) -> State:
+        """The state before the first iteration."""
+
+    def advance(self, model: Model, state: State, accuracy: float) -> State:
+        """The next state; inner problems are solved to marginal error `accuracy`."""
+
+
+def is_weak(problem: Problem) -> bool:
+    """Whether J is so weak beside the entropy that a few steps of a splitting method are all it takes."""
+    smoothness = problem.regularizer.smoothness
+    return smoothness is not None and smoothness < WEAK * problem.epsilon
+
+
+def require_entropy(solver: object, problem: Problem) -> None:
+    """Raises if ε = 0, where only plain conditional gradient works."""
+    if problem.epsilon <= 0:
+        raise ValueError(
+            f"{type(solver).__name__} needs epsilon > 0, got {problem.epsilon:g}; use FrankWolfe for epsilon = 0"
+        )
