@@ -12,7 +12,7 @@ from types import FrameType
 
 import numpy as np
 
-from driftway.engines.threads.workers import available_cores
+from driftway.engines.cores import available_cores
 
 # Seconds in which threads that wait by spinning (OpenBLAS, OpenMP) come to rest, and in which idle cores wake up.
 PAUSE, WAKE = 0.3, 0.1

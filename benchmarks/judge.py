@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway import Problem
-from driftway.engines.threads.workers import available_cores
+from driftway.engines.cores import available_cores
 
 Double = npt.NDArray[np.float64]
 

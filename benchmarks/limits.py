@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from driftway.engines.threads.workers import available_cores
+from driftway.engines.cores import available_cores
 
 
 def machine_limits(repetitions: int, entries: int) -> dict[str, float]:

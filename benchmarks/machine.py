@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module, metadata
 from pathlib import Path
 
-from driftway.engines.threads.workers import available_cores
+from driftway.engines.cores import available_cores
 
 PACKAGES = (
     "driftway", "numpy", "scipy", "scikit-learn", "numba", "POT", "ott-jax", "jax", "geomloss", "torch", "regot",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
+import subprocess
 import sys
-from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -16,31 +17,46 @@ import pytest
 import driftway
 
 SOURCE = Path(driftway.__file__).parent
-# From mathematics to application: a room imports from the rooms before it only. docs/architecture.md says what each is.
-ROOMS = [
-    *("arrays", "geometry", "engines", "plan", "regularizers", "problem", "solvers", "derivatives"),
-    *("files", "adaptation", "report", "experiments"),
-    *("torch", "jax", "pot", "skada", "river"),  # doors to other libraries
-    *("__init__", "cli", "__main__"),
-]
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+# The package itself comes after all rooms but `cli`, the only one that may import from it.
+LAST = ["__init__", "cli", "__main__"]
 # Files that import what somebody else names: a user's estimator, and the benchmarks of a checkout.
 NAMED_ELSEWHERE = {"adaptation/persistence.py", "cli/benchmarks.py"}
 
 
 def module_name(path: Path) -> str:
-    """`driftway.plan.sinkhorn` for plan/sinkhorn.py, `driftway.plan.__init__` for the door of a room."""
+    """`driftway.plan.sinkhorn` for plan/sinkhorn.py, `driftway.plan.__init__` for what a room exports."""
     return ".".join(("driftway", *path.relative_to(SOURCE).with_suffix("").parts))
 
 
 MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
-def resolved(name: str) -> str:
-    """The module that a dotted name leads to: itself, the door of a folder, or where a name in a module comes from."""
+def order_on_the_page() -> dict[str, list[str]]:
+    """What the tables of the page list, in their order: rooms ("" are all of them), and the files of each folder."""
+    listed: dict[str, list[str]] = {"": []}
+    for line in PAGE.read_text().partition("## Where names are")[0].splitlines():
+        if row := re.fullmatch(r"\| `([\w/]+)` \|(?:.*\|)? ?(.*?) ?\|", line):
+            folder, files = row[1], re.sub(r"\(.*?\)|`", "", row[2]).replace(" and ", ", ")
+            listed[folder] = [name.strip() for name in files.split(",") if name.strip()]
+            if "/" not in folder:
+                listed[""].append(folder)
+    return listed
+
+
+def entries(folder: Path) -> set[str]:
+    """The modules and packages in a folder; what a clone of another age left behind is neither."""
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
+    return modules | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+def resolved(name: str, *, module: bool) -> str:
+    """The module that a dotted name leads to: itself, what a folder exports, or where a name in it comes from."""
     for candidate in (name, f"{name}.__init__"):
         if candidate in MODULES:
             return candidate
-    return resolved(name.rpartition(".")[0])
+    assert not module, f"there is no module {name}"
+    return resolved(name.rpartition(".")[0], module=True)
 
 
 def imports_of(source: str) -> set[str]:
@@ -52,50 +68,53 @@ def imports_of(source: str) -> set[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             assert not node.level, "imports name the whole path"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            assert not (node.module == "importlib" and any(alias.asname for alias in node.names)), "under its own name"
+            if (node.module or "").split(".")[0] == "driftway":
+                found |= {resolved(f"{node.module}.{alias.name}", module=False) for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "driftway"]
+            found |= {resolved(name, module=True) for name in names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
-            name = node.args[0]
-            found.add(name.value if isinstance(name, ast.Constant) else "?")
-    return {"?" if name == "?" else resolved(name) for name in found if name.split(".")[0] in ("driftway", "?")}
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            name = given[0].value if len(given) == 1 and isinstance(given[0], ast.Constant) else "?"
+            if name == "?" or name.split(".")[0] == "driftway":
+                found.add(name if name == "?" else resolved(name, module=True))
+    return found
 
 
 def imports() -> dict[str, set[str]]:
     """What every module imports."""
     found = {name: imports_of(path.read_text()) for name, path in MODULES.items()}
     unknown = {MODULES[name].relative_to(SOURCE).as_posix() for name, others in found.items() if "?" in others}
-    assert unknown <= NAMED_ELSEWHERE
+    assert unknown == NAMED_ELSEWHERE
     return {name: others - {"?"} for name, others in found.items()}
 
 
-def place(module: str, depth: int) -> str:
-    """The room of a module (depth 1), or the file or folder in it (depth 2), and so on."""
-    return ".".join(module.split(".")[1 : depth + 1])
-
-
 def test_imports_run_from_mathematics_to_application() -> None:
-    assert {place(name, 1) for name in MODULES} == set(ROOMS)
-    upward = [
-        f"{name} imports {other}"
-        for name, others in imports().items()
-        for other in others
-        if ROOMS.index(place(other, 1)) > ROOMS.index(place(name, 1))
-    ]
+    rooms = [room for room in order_on_the_page()[""] if room not in LAST] + LAST
+    upward = []
+    for name, others in imports().items():
+        room = name.split(".")[1]
+        upward += [
+            f"{name} imports {other}" for other in others if rooms.index(other.split(".")[1]) > rooms.index(room)
+        ]
     assert upward == []
 
 
-@pytest.mark.parametrize("depth", [2, 3])
-def test_imports_run_one_way_inside_a_room(depth: int) -> None:
-    """Files of a room, and of a folder in it, can be put in an order, too; a folder counts as one where it stands."""
-    order: TopologicalSorter[str] = TopologicalSorter()
+def test_imports_run_one_way_inside_rooms() -> None:
+    """In the order of the page, where a folder counts as one; what a folder exports may come from all of it."""
+    order, upward = order_on_the_page(), []
     for name, others in imports().items():
-        own = place(name, depth)
-        order.add(own, *({place(other, depth) for other in others if place(other, 1) == place(name, 1)} - {own}))
-    try:
-        order.prepare()
-    except CycleError as cycle:
-        pytest.fail(" imports ".join(reversed(cycle.args[1])))
+        path = name.split(".")[1:]
+        for other in others:
+            target = other.split(".")[1:]
+            depth = next((k for k, (own, its) in enumerate(zip(path, target, strict=False)) if own != its), 0)
+            if depth == 0 or path[depth] == "__init__":  # other rooms, or the same module
+                continue
+            files = order["/".join(path[:depth])]
+            if target[depth] not in files[: files.index(path[depth])]:
+                upward.append(f"{name} imports {other}")
+    assert upward == []
 
 
 def test_no_import_is_hidden_from_these_tests() -> None:
@@ -111,18 +130,25 @@ def later():
     assert imports_of(source) == {"?"} | {
         f"driftway.{name}" for name in (*names, "cli.run", "solvers.dual_newton.kernels")
     }
+    assert imports_of("import_module('.plan', package='driftway')") == {"?"}
+    for refused in ("import_module('driftway.plan.swing')", "from importlib import import_module as load"):
+        with pytest.raises(AssertionError):
+            imports_of(refused)
 
 
 def test_ls_is_the_architecture() -> None:
-    entries = {path.name for path in SOURCE.iterdir() if not path.name.startswith("__") and path.name != "py.typed"}
-    assert len(entries) <= 18, sorted(entries)
-    page = Path(__file__).parent.parent.joinpath("docs/architecture.md").read_text()
-    assert [entry for entry in sorted(entries) if f"`{entry.removesuffix('.py')}`" not in page] == []
+    order = order_on_the_page()
+    assert len(order[""]) <= 18
+    for folder, listed in order.items():
+        if (SOURCE / folder).is_dir():
+            assert sorted(listed) == sorted(entries(SOURCE / folder)), folder or "src/driftway"
+    folders = {path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*/__init__.py")}
+    assert folders <= set(order) | {"."}
 
 
 def test_nothing_is_named_after_nothing() -> None:
     vague = {"utils", "helpers", "common", "misc", "base"}
-    assert not [path for path in SOURCE.rglob("*.py") if path.stem in vague]
+    assert not [path for path in SOURCE.rglob("*.py") if vague & {path.stem, path.parent.name}]
 
 
 def test_the_public_names_are_those_listed() -> None:
@@ -131,14 +157,28 @@ def test_the_public_names_are_those_listed() -> None:
     assert public - modules == set(driftway.__all__) - modules
 
 
-@pytest.mark.parametrize(
-    "room", ["", ".adaptation", ".engines", ".files", ".geometry", ".plan", ".problem", ".regularizers", ".solvers"]
-)
-def test_what_a_room_exports_is_there_and_documented(room: str) -> None:
-    module = import_module(f"driftway{room}")
-    assert [name for name in module.__all__ if not hasattr(module, name)] == []
-    own = [kind for name in module.__all__ if callable(kind := getattr(module, name))]
-    assert [kind for kind in own if not kind.__doc__] == []
+EXPORTING = [name for name, path in MODULES.items() if path.name == "__init__.py" and "__all__" in path.read_text()]
+
+
+@pytest.mark.parametrize("name", EXPORTING)
+def test_what_a_room_exports_is_there_and_documented(name: str) -> None:
+    module = import_module(name.removesuffix(".__init__"))
+    exported = {each: getattr(module, each) for each in module.__all__}
+    undocumented = [
+        each
+        for each, kind in exported.items()
+        if callable(kind) and (not kind.__doc__ or kind.__doc__.startswith((f"{each}(", "Alias for field")))
+    ]
+    assert undocumented == []
+    assert set(exported) <= set(dir(module))
+
+
+def test_few_pay_for_engines_that_few_use() -> None:
+    rooms = "driftway.engines.dask", "driftway.engines.torch"
+    code = f"import sys, driftway; print([name for name in {rooms} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    with pytest.raises(AttributeError, match=r"module 'driftway\.engines' has no attribute 'Thread'"):
+        _ = import_module("driftway.engines").Thread
 
 
 def test_types_ship() -> None:
@@ -146,8 +186,6 @@ def test_types_ship() -> None:
 
 
 def test_importing_loads_no_optional_dependency() -> None:
-    import subprocess
-
     code = (
         "import sys, driftway, driftway.cli, driftway.engines, driftway.experiments, driftway.report, driftway.files; "
         "optional = ('torch', 'jax', 'ot', 'tqdm', 'cvxpy', 'numba', 'typer', 'plotly', 'skada', 'river'); "

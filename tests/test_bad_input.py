@@ -748,7 +748,9 @@ def test_an_object_of_the_wrong_kind_is_a_type_error(call: Call, match: str) -> 
 @pytest.mark.parametrize("solver", ["ForwardBackward", "ConditionalGradient", "Sinkhorn"])
 def test_without_entropy_every_solver_but_frank_wolfe_refuses(solver: str, regularizer: str | None) -> None:
     J = None if regularizer is None else REGULARIZERS[regularizer]
-    with pytest.raises(ValueError, match=f"^{solver} needs epsilon > 0, got 0; use FrankWolfe for epsilon = 0$"):
+    with pytest.raises(
+        ValueError, match=f"^{solver} needs epsilon > 0, got 0; use driftway.solvers.FrankWolfe for epsilon = 0$"
+    ):
         solve(Problem(COST, epsilon=0, regularizer=J), SOLVERS[solver])
 
 

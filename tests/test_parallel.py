@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from driftway import Problem, Regularizer, solve
 from driftway.engines import Threads
+from driftway.engines.cores import free_blas, single_blas
 from driftway.engines.threads import pool as pools
 from driftway.engines.threads.pool import Pool
-from driftway.engines.threads.workers import free_blas, single_blas
 
 
 def blas_threads() -> int:

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib import metadata, util
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from benchmarks.frozen.cases import CASES, Engines
 from benchmarks.frozen.comparing import BETWEEN, MACHINE, compare
 from benchmarks.frozen.problems import Result
 from benchmarks.frozen.streams import STREAMS
+
+# What bits may depend on.
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "dask")
 
 
 def results(only: str = "") -> Iterator[tuple[str, Result]]:
@@ -38,10 +42,13 @@ def results(only: str = "") -> Iterator[tuple[str, Result]]:
 
 def machine() -> str:
     """What bits may depend on beside the code."""
-    from sklearn import __version__ as sklearn_version
-
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{cores} cores, Python {sys.version.split()[0]}, NumPy {np.__version__}, scikit-learn {sklearn_version}"
+    versions = [
+        f"{name} {metadata.version(name)}"
+        for name in LIBRARIES
+        if util.find_spec(name.replace("scikit-learn", "sklearn"))
+    ]
+    return ", ".join([f"{cores} cores", f"Python {sys.version.split()[0]}", *versions])
 
 
 def write(path: Path, only: str) -> None:

@@ -145,11 +145,6 @@ def target_laplacian(weight: float) -> Callable[[Data], Regularizer]:
     return lambda d: Laplacian(d.target_similarity, d.X, weight, side="target")
 
 
-def displacement_laplacian(weight: float) -> Callable[[Data], Regularizer]:
-    """A Laplacian of displacements."""
-    return lambda d: Laplacian(d.source_similarity, d.Y, weight, reference=d.X)
-
-
 def clouds(weight: float, *, debias: bool) -> Callable[[Data], Regularizer]:
     """Smoothness in time in a transport metric."""
     return lambda d: WassersteinTime(d.Y, d.previous, weight, debias=debias)

@@ -19,9 +19,9 @@ try:
 except ImportError:
     raise ImportError("driftway.jax needs JAX: pip install 'driftway[jax]'") from None
 
-from driftway.derivatives.costs import PointCloudCost
+from driftway.derivatives.deferred_costs import PointCloudCost
+from driftway.derivatives.deferred_regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
 from driftway.derivatives.optimal_value import OptimalValue, pull_back
-from driftway.derivatives.regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
 from driftway.engines.engine import Engine
 from driftway.problem.solution import Solution
 from driftway.regularizers.regularizer import Regularizer

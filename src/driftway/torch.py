@@ -17,9 +17,9 @@ except ImportError:
     raise ImportError("driftway.torch needs PyTorch: pip install 'driftway[torch]'") from None
 
 from driftway.arrays.interchange import on_host
-from driftway.derivatives.costs import PointCloudCost
+from driftway.derivatives.deferred_costs import PointCloudCost
+from driftway.derivatives.deferred_regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
 from driftway.derivatives.optimal_value import OptimalValue, pull_back
-from driftway.derivatives.regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
 from driftway.engines.engine import Engine
 from driftway.problem.solution import Solution
 from driftway.regularizers.regularizer import Regularizer

@@ -3,9 +3,12 @@
 from driftway.adaptation.classifier import ContinuousTransportClassifier
 from driftway.adaptation.domains import DomainTransportClassifier, DomainTransportRegressor
 from driftway.adaptation.estimator import AdaptationWarning
+from driftway.adaptation.labels import Labels
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
+from driftway.adaptation.marginals import Marginals
 from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
 from driftway.adaptation.regressor import ContinuousTransportRegressor
+from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.selection import CircularScore
 from driftway.adaptation.stream import Adapted, adapt_stream
 
@@ -21,8 +24,11 @@ __all__ = [
     "DomainTransportClassifier",
     "DomainTransportRegressor",
     "KernelMap",
+    "Labels",
     "MapModel",
+    "Marginals",
     "MotionModel",
+    "Renewal",
     "Rest",
     "adapt_stream",
 ]

@@ -27,7 +27,7 @@ from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.scaling import fit_scaling
 from driftway.adaptation.tracking import SHIFTED, Settings, Step, advance
 from driftway.arrays.validation import points
-from driftway.engines.threads.workers import single_blas
+from driftway.engines.cores import single_blas
 
 Double = npt.NDArray[np.float64]
 

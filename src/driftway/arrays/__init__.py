@@ -1,1 +1,1 @@
-"""What comes in: checks of arguments, arrays of other libraries, rows that live elsewhere."""
+"""Input: checks of arguments, arrays of other libraries, rows that live on a cluster."""

@@ -1,1 +1,1 @@
-"""Derivatives of the optimal value: what the losses of `driftway.torch` and `driftway.jax` are made of."""
+"""Derivatives of the optimal value and of entropic plans, for the losses of `driftway.torch` and `driftway.jax`."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.arrays.validation import one_of
-from driftway.derivatives.regularizers import Deferred
+from driftway.derivatives.deferred_regularizers import Deferred
 from driftway.engines.engine import Engine
 from driftway.geometry.costs import PointCloudCost
 from driftway.plan.plan import Plan

@@ -1,6 +1,6 @@
 """Where the n·m work happens: `Threads` on this machine, `Torch` on a GPU, `Dask` on a cluster.
 
-`Engine` is the protocol that all of them follow, and that an engine of one's own has to.
+`Engine` is the protocol that all of them follow, and that an engine of one's own has to follow.
 """
 
 from typing import TYPE_CHECKING
@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING
 from driftway.engines.engine import Engine, Kernel, Request, Sweep
 from driftway.engines.threads import Threads
 
+__all__ = ["Dask", "Engine", "Kernel", "Request", "Sweep", "Threads", "Torch"]
+
 if TYPE_CHECKING:
     from driftway.engines.dask import Dask
     from driftway.engines.torch import Torch
+else:
 
-__all__ = ["Dask", "Engine", "Kernel", "Request", "Sweep", "Threads", "Torch"]
+    def __getattr__(name: str) -> object:
+        """Loads the engines that few use when they are first asked for, so that `import driftway` stays quick."""
+        if name == "Dask":
+            from driftway.engines.dask import Dask
 
+            return Dask
+        if name == "Torch":
+            from driftway.engines.torch import Torch
 
-def __getattr__(name: str) -> object:
-    """Loads the engines that few use when they are first asked for, so that `import driftway` stays quick."""
-    if name == "Dask":
-        from driftway.engines.dask import Dask
+            return Torch
+        raise AttributeError(f"module 'driftway.engines' has no attribute '{name}'")
 
-        return Dask
-    if name == "Torch":
-        from driftway.engines.torch import Torch
-
-        return Torch
-    raise AttributeError(f"module 'driftway.engines' has no attribute '{name}'")
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
 from driftway.geometry.matrices import Matrix
 
@@ -118,3 +119,8 @@ class Engine(Protocol):
 
     def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
         """diag(s) γ diag(t) + u vᵀ, in an array of its own."""
+
+
+def entropy_of(gamma: Double) -> float:
+    """H(γ) = Σ γ (log γ − 1), zero where γ is."""
+    return float(xlogy(gamma, gamma).sum() - gamma.sum())

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway.engines.threads.workers import available_cores
+from driftway.engines.cores import available_cores
 from driftway.experiments.moons import DEGREES, Double, turned_moons
 from driftway.experiments.scale import Scale
 from driftway.experiments.tasks import Arrays, Store, Task

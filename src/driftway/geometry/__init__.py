@@ -1,5 +1,6 @@
-"""Ground costs, and the n×m matrices that costs, gradients and log-plans are."""
+"""Ground costs, and the n×m matrices that represent costs, gradients and log-plans."""
 
 from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
+from driftway.geometry.matrices import Dense, Factored, Matrix
 
-__all__ = ["Cost", "MatrixCost", "PointCloudCost"]
+__all__ = ["Cost", "Dense", "Factored", "Matrix", "MatrixCost", "PointCloudCost"]

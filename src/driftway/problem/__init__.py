@@ -1,6 +1,7 @@
-"""The problem, its solution, and the problem in the representation in which it is solved."""
+"""The problem, its solution, and `Model`, the form of the problem that solvers compute with."""
 
+from driftway.problem.model import Model, Point, Tangent
 from driftway.problem.problem import Problem
 from driftway.problem.solution import Iteration, Solution, Trace
 
-__all__ = ["Iteration", "Problem", "Solution", "Trace"]
+__all__ = ["Iteration", "Model", "Point", "Problem", "Solution", "Tangent", "Trace"]

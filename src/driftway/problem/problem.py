@@ -27,7 +27,7 @@ class Problem:
         Non-negative masses of equal total; uniform of total 1 by default. Zeros are allowed and give zero
         rows and columns.
     epsilon : float
-        ε ≥ 0, the paper's λ, in units of cost. Only `FrankWolfe` solves ε = 0.
+        ε ≥ 0, the paper's λ, in units of cost. Only `driftway.solvers.FrankWolfe` solves ε = 0.
     regularizer : Regularizer, optional
         J; none by default.
 

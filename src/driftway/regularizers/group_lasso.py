@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import real_number
-from driftway.engines.compiled.layout import numba_installed
+from driftway.engines.compiled.loading import numba_installed
 from driftway.regularizers.regularizer import Regularizer
 
 Double = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import real_array, real_number
-from driftway.engines.threads.workers import free_blas
+from driftway.engines.cores import free_blas
 from driftway.plan.plan import Plan
 
 Double = npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Solvers, all on the same problem. `Solver` is the protocol that one of your own has to follow."""
+"""Solvers of a `Problem`. `Solver` is the protocol for one of your own."""
 
 from driftway.solvers.conditional_gradient import ConditionalGradient, FrankWolfe
 from driftway.solvers.dual_ascent import DualAscent

@@ -8,10 +8,10 @@ from driftway.engines.engine import Engine
 from driftway.problem.problem import Problem
 from driftway.regularizers.moment_regularizer import Zero
 from driftway.solvers.conditional_gradient.frank_wolfe import FrankWolfe
-from driftway.solvers.dual_ascent import dual as moment_dual
+from driftway.solvers.dual_ascent.dual import fits as fits_dual_ascent
 from driftway.solvers.dual_ascent.solver import DualAscent, is_small
-from driftway.solvers.dual_newton import solver as dual_newton
 from driftway.solvers.dual_newton.solver import DualNewton
+from driftway.solvers.dual_newton.solver import fits as fits_dual_newton
 from driftway.solvers.forward_backward.solver import ForwardBackward
 from driftway.solvers.sinkhorn import Sinkhorn
 from driftway.solvers.solver import Solver
@@ -28,9 +28,9 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return ForwardBackward()
     if isinstance(problem.regularizer, Zero):
         return DualAscent() if _by_newton(problem, engine) else Sinkhorn()
-    if moment_dual.fits(problem):
+    if fits_dual_ascent(problem):
         return DualAscent()
-    if dual_newton.fits(problem) and getattr(engine, "compiled", False):
+    if fits_dual_newton(problem) and getattr(engine, "compiled", False):
         return DualNewton()
     return ForwardBackward(accelerate=problem.regularizer.convex)
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import double_array, flag, positive_integer, real_array, real_number
+from driftway.engines.cores import single_blas
 from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import Threads
-from driftway.engines.threads.workers import single_blas
 from driftway.geometry.costs import Cost
 from driftway.geometry.matrices import Dense, Factored
 from driftway.plan.plan import Plan
@@ -43,10 +43,10 @@ def solve(
     ----------
     problem : Problem
     solver : ForwardBackward, DualAscent, DualNewton, Sinkhorn, ConditionalGradient or FrankWolfe, optional
-        By default the fastest safe one: `Sinkhorn` without a regulariser, `DualAscent` for time regularity and for
-        small problems without a regulariser, `DualNewton` for a group lasso with or without time regularity, else
-        `ForwardBackward`, accelerated if J is convex.
-        `Solution.message` says which it was.
+        One of `driftway.solvers`, or an object that follows its protocol `Solver`. By default the fastest safe one:
+        `Sinkhorn` without a regulariser, `DualAscent` for time regularity and for small problems without a
+        regulariser, `DualNewton` for a group lasso with or without time regularity, else `ForwardBackward`,
+        accelerated if J is convex. `Solution.message` says which it was.
     tol : float
         What the certified relative gap and the marginal error must not exceed for `converged`.
     max_iter : int
@@ -61,7 +61,7 @@ def solve(
     progress : bool
         Whether to show a progress bar.
     engine : Engine, optional
-        What executes the sweeps; by default `Threads()`, one thread per core.
+        What executes the sweeps, one of `driftway.engines`; by default `Threads()`, one thread per core.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def sinkhorn(
     cost, a, b, epsilon : see `Problem`
     max_iter : int
         Updates of the pair of potentials, rounded up to whole rounds, at least two; `n_iter` counts rounds.
-    scaling, relax : see `Sinkhorn`
+    scaling, relax : see `driftway.solvers.Sinkhorn`
     tol, init, callback, progress, engine : see `solve`
 
     Examples
@@ -145,7 +145,7 @@ def _run(
     if solver is not None and (isinstance(solver, type) or not isinstance(solver, Solver)):
         raise TypeError(f"solver must be a solver such as ForwardBackward(), got {solver!r}")
     if engine is not None and (isinstance(engine, type) or not isinstance(engine, Engine)):
-        raise TypeError(f"engine must be an engine such as Threads(), got {engine!r}")
+        raise TypeError(f"engine must be an engine such as driftway.engines.Threads(), got {engine!r}")
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
     engine = Threads() if engine is None else engine
     if (check_engine := getattr(problem.cost, "check_engine", None)) is not None:  # its rows are elsewhere

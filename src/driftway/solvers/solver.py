@@ -90,5 +90,6 @@ def require_entropy(solver: object, problem: Problem) -> None:
     """Raises if ε = 0, where only plain conditional gradient works."""
     if problem.epsilon <= 0:
         raise ValueError(
-            f"{type(solver).__name__} needs epsilon > 0, got {problem.epsilon:g}; use FrankWolfe for epsilon = 0"
+            f"{type(solver).__name__} needs epsilon > 0, got {problem.epsilon:g}; use driftway.solvers.FrankWolfe for "
+            "epsilon = 0"
         )

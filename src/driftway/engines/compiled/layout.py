@@ -1,12 +1,9 @@
-"""A log-plan as compiled code wants it, and that code, imported when it is first needed."""
+"""A log-plan as compiled code wants it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
-from importlib import import_module, util
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,15 +88,3 @@ def in_lines(array: Double, real: type[np.floating]) -> npt.NDArray[Any]:
     out = aligned(array.shape, real)
     out[...] = array
     return out
-
-
-@cache
-def numba_installed() -> bool:
-    """Whether compiled code can be had."""
-    return util.find_spec("numba") is not None
-
-
-@cache
-def compiled_code() -> ModuleType:
-    """The compiled code, imported when it is first needed."""
-    return import_module("driftway.engines.compiled.sweep")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import finite_array, positive_integer, real_number
+from driftway.engines.cores import available_cores
 from driftway.engines.dask import shard
 from driftway.engines.dask.cost import ShardedCloudCost
 from driftway.engines.dask.lineage import Hint, Sharding, Value
@@ -19,7 +20,6 @@ from driftway.engines.dask.rows import Rows
 from driftway.engines.dask.transport import Traffic, Transport
 from driftway.engines.engine import Kernel, Request, Sweep
 from driftway.engines.threads.engine import Threads
-from driftway.engines.threads.workers import available_cores
 from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
 from driftway.geometry.matrices import Factored, Matrix
 
@@ -244,7 +244,7 @@ class Dask:
         if isinstance(matrix, Factored) and isinstance(matrix.cost, ShardedCloudCost):
             raise ValueError(
                 "this needs the matrix as one array, but its rows live in the shards of a cluster; use Sinkhorn, "
-                "DualAscent or ForwardBackward, and a regularizer that sees the plan through moments"
+                "DualAscent or ForwardBackward (driftway.solvers), and a regularizer that sees the plan through moments"
             )
         return self._host.assemble(matrix)
 

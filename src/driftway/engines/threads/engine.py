@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import flag, positive_integer
-from driftway.engines.compiled.layout import LOG2E, CompiledForm, aligned, compiled_code, numba_installed, scratch
-from driftway.engines.engine import SAFE, Request, Sweep
+from driftway.engines.compiled.layout import LOG2E, CompiledForm, aligned, scratch
+from driftway.engines.compiled.loading import compiled_code, numba_installed
+from driftway.engines.cores import available_cores
+from driftway.engines.engine import SAFE, Request, Sweep, entropy_of
 from driftway.engines.threads.kernel import StoredKernel
-from driftway.engines.threads.numpy_blocks import add_remainder, entropy_of, exponentiate
-from driftway.engines.threads.workers import Workers, available_cores
+from driftway.engines.threads.numpy_blocks import add_remainder, exponentiate
+from driftway.engines.threads.workers import Workers
 from driftway.geometry.matrices import Dense, Factored, Matrix, is_plain
 
 Double = npt.NDArray[np.float64]

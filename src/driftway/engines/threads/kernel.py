@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.engines.compiled.layout import compiled_code
+from driftway.engines.compiled.loading import compiled_code
 from driftway.engines.threads.workers import Workers
 
 Double = npt.NDArray[np.float64]

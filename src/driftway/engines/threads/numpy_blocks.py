@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
 
 from driftway.engines.engine import SAFE, Request
 
@@ -49,8 +48,3 @@ def add_remainder(request: Request, block: slice, gamma: Double) -> float:
     gamma += np.multiply.outer(lacking, v)
     excess = np.subtract(np.log(gamma), logs, out=np.zeros_like(gamma), where=gamma > 0)
     return float(np.vdot(gamma, excess))
-
-
-def entropy_of(gamma: Double) -> float:
-    """H(γ) = Σ γ (log γ − 1), zero where γ is."""
-    return float(xlogy(gamma, gamma).sum() - gamma.sum())

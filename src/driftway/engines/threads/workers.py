@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache, partial
 from itertools import pairwise
-from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from driftway.engines.cores import single_blas
 from driftway.engines.threads.pool import Pool
 
 T = TypeVar("T")
@@ -54,72 +53,7 @@ def _quietly(visit: Callable[[slice], T], part: slice) -> T:
         return visit(part)
 
 
-def available_cores() -> int:
-    """The cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @cache
 def _pool(workers: int, process: int) -> Pool:
     """The pool of this process: threads do not survive a fork, so each process has its own."""
     return Pool(workers)
-
-
-@contextmanager
-def single_blas() -> Iterator[None]:
-    """Keeps BLAS to one thread inside a `with` block: our own threads share the work, or it is too small to share.
-
-    Its threads wait for work by spinning, so that they slow ours down, and on a busy machine even a short product
-    takes as long as the slower of two threads.
-    """
-    global _depth
-    with _lock:
-        _depth += 1
-        _limit()
-    try:
-        yield
-    finally:
-        with _lock:
-            _depth -= 1
-            if not _depth:
-                _restore()
-
-
-@contextmanager
-def free_blas() -> Iterator[None]:
-    """Gives BLAS its threads back inside a `with` block, for large products that nobody else shares."""
-    with _lock:
-        _restore()
-    try:
-        yield
-    finally:
-        with _lock:
-            if _depth:
-                _limit()
-
-
-def _limit() -> None:
-    global _before
-    if _before is None:  # else it is so already; asking BLAS again would cost more than a small product
-        _before = [library.get_num_threads() for library in _blas()]
-        for library in _blas():
-            library.set_num_threads(1)
-
-
-def _restore() -> None:
-    global _before
-    before, _before = _before, None
-    if before is not None:
-        for library, threads in zip(_blas(), before, strict=True):
-            library.set_num_threads(threads)
-
-
-# The threads that every BLAS had before it was limited, and in how many blocks, of whatever threads, it is.
-_before: list[int] | None = None
-_depth, _lock = 0, Lock()
-
-
-@cache
-def _blas() -> list[Any]:
-    """The libraries that are loaded."""
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

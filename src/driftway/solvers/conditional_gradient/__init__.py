@@ -1,4 +1,4 @@
-"""Conditional gradients, the paper's competitors: CGS, and Frank–Wolfe for ε = 0."""
+"""Conditional gradients: CGS, the paper's competitor, and Frank–Wolfe, which also solves ε = 0."""
 
 from driftway.solvers.conditional_gradient.cgs import ConditionalGradient
 from driftway.solvers.conditional_gradient.frank_wolfe import FrankWolfe

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from driftway.engines.threads.numpy_blocks import entropy_of
+from driftway.engines.engine import entropy_of
 from driftway.geometry.matrices import Dense, LogOf
 from driftway.problem.model import Model, Point
 from driftway.regularizers.moment_regularizer import MomentRegularizer

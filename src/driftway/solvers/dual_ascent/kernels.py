@@ -1,6 +1,6 @@
 """Newton's method on the dual of transport with squares of right moments, compiled: for problems of a small m.
 
-The dual and its notation are those of `dual`, for masses of total 1. Matrices are transposed (m×n):
+The dual and its notation are those of `dual_ascent.dual`, for masses of total 1. Matrices are transposed (m×n):
 all long loops run over the rows of the plan, and LLVM vectorises them.
 """
 

@@ -222,7 +222,7 @@ class SemiDual:
             sums, diagonal = np.zeros((q, n)), np.zeros((2 * q - 1, n))
             shared = cost, 1.0 / epsilon, theta, self.basis, over_a, self.b, self.starts
             where = kappa, _tolerance(kappa, precision), roots, g, slopes, *kept
-            return kernels().evaluate(part.start, part.stop, *shared, *where, sums, diagonal), sums, diagonal
+            return compiled_kernels().evaluate(part.start, part.stop, *shared, *where, sums, diagonal), sums, diagonal
 
         value, sums, diagonal = self.added(visit)
         value += np.vdot(self.linear, theta) - 0.5 * epsilon * np.vdot(self.quadratic * theta, theta)
@@ -293,7 +293,7 @@ class Place:
         """
         dual, (kept, added), kappa = self.dual, self.shares, self.dual.weight / self.epsilon
         stride = max(1, dual.b.size // SAMPLE)
-        found, mass = plan_kernels().divergence(stride, *self.kept, dual.a, dual.b, dual.starts, kappa, kept, added)
+        found, mass = compiled_plans().divergence(stride, *self.kept, dual.a, dual.b, dual.starts, kappa, kept, added)
         # What columns lack is nearly a multiple of b, under which the moments are centred.
         moved = self.gradient[1:] + (1.0 - kept) * self.sums[1:]
         return float(found / mass + 0.5 * (moved**2 / (self.epsilon * dual.quadratic[1:])).sum())
@@ -315,7 +315,7 @@ class Place:
         def visit(part: slice) -> tuple[Double]:
             out = np.zeros_like(direction)
             shared = *self.kept, self.slopes, dual.basis, dual.a, dual.b, dual.starts
-            kernels().hessian_times(part.start, part.stop, *shared, direction, out, slide)
+            compiled_kernels().hessian_times(part.start, part.stop, *shared, direction, out, slide)
             return (out,)
 
         (product,) = dual.added(visit, PRODUCT_PRICE)
@@ -337,7 +337,7 @@ class Place:
         def visit(part: slice) -> None:
             shared = dual.cost, 1.0 / self.epsilon, self.theta, dual.basis, dual.mass * dual.b, dual.starts
             roots = kappa, _tolerance(kappa, self.precision), self.roots, *self.shares
-            plan_kernels().fill_plan(part.start, part.stop, *shared, *roots, dual.rows, dual.columns, gamma)
+            compiled_plans().fill_plan(part.start, part.stop, *shared, *roots, dual.rows, dual.columns, gamma)
 
         dual.engine.each(visit, *dual.cost.shape, blas=False)
         return gamma
@@ -368,7 +368,7 @@ def _gathered(
 
     def visit(part: slice) -> tuple[Double, float]:
         least = np.full(rows.size, np.inf)
-        return least, plan_kernels().gather(part.start, part.stop, rows, columns, given, out, single, least)
+        return least, compiled_plans().gather(part.start, part.stop, rows, columns, given, out, single, least)
 
     least, totals = zip(*model.engine.each(visit, *shape, blas=False), strict=True)  # type: ignore[attr-defined]
     return out, single, np.minimum.reduce(least), sum(totals) / out.size
@@ -381,12 +381,12 @@ def _tolerance(kappa: float, precision: Precision) -> float:
 
 
 @cache
-def kernels() -> ModuleType:
+def compiled_kernels() -> ModuleType:
     """The compiled passes over the plan, imported when they are first needed."""
     return import_module("driftway.solvers.dual_newton.kernels")
 
 
 @cache
-def plan_kernels() -> ModuleType:
+def compiled_plans() -> ModuleType:
     """The compiled passes that read costs and write plans, imported when they are first needed."""
     return import_module("driftway.solvers.dual_newton.plans")

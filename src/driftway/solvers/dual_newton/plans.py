@@ -1,6 +1,6 @@
 """Compiled passes between transport with a group lasso and its semi-dual: costs that come in, plans that go out.
 
-The notation, and the order of rows and columns, are those of `kernels`.
+The notation, and the order of rows and columns, are those of `dual_newton.kernels`.
 """
 
 from __future__ import annotations

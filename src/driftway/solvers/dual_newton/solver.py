@@ -14,7 +14,7 @@ from driftway.geometry.matrices import LogOf
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
+from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, compiled_kernels
 from driftway.solvers.solver import Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ class DualNewton:
     def start(self, model: Model, start: Start, accuracy: float) -> State:
         engine = model.engine
         if not getattr(engine, "compiled", False):
-            remedy = "install driftway[fast]" if isinstance(engine, Threads) else "use engine=Threads()"
+            remedy = "install driftway[fast]" if isinstance(engine, Threads) else "use driftway.engines.Threads()"
             raise ValueError(
                 f"DualNewton runs compiled code on the threads of this machine, which {engine!r} does not; {remedy}, "
                 f"or use ForwardBackward"
@@ -275,10 +275,10 @@ def _newton_direction(here: Place, damping: float) -> tuple[Double, Double]:
     tolerance = min(0.1, max(here.distance, 1e-3))
     residual, x, slide = here.gradient.copy(), np.zeros_like(here.gradient), np.zeros_like(here.roots)
     p = np.empty_like(residual)
-    first = square = kernels().precondition(blocks, residual, p)
+    first = square = compiled_kernels().precondition(blocks, residual, p)
     for _ in range(PRODUCTS):
         product, sliding = here.columns_hessian(p)
-        t, square = kernels().conjugate_step(product, here.dual.a, added, blocks, x, residual, p, square)
+        t, square = compiled_kernels().conjugate_step(product, here.dual.a, added, blocks, x, residual, p, square)
         slide += t * sliding
         if t == 0.0 or square <= tolerance**2 * first:
             break
