@@ -215,7 +215,9 @@ def test_what_cannot_be_done_with_shards_is_said(cluster: Dask) -> None:
     for solver in (None, DualNewton()):
         with pytest.raises(ValueError, match="live in the shards of a cluster; use Sinkhorn"):
             solve(grouped, solver, engine=cluster)
-    with pytest.raises(ValueError, match=r"which Dask\(.* does not; use engine=Threads\(\), or use ForwardBackward"):
+    with pytest.raises(
+        ValueError, match=r"which Dask\(.* does not; use driftway.engines.Threads\(\), or use ForwardBackward"
+    ):
         solve(problem(d, "lasso", 0.5), DualNewton(), engine=cluster)
     for engine in (None, Threads()):
         with pytest.raises(ValueError, match="engine must be the Dask engine whose workers hold the source points"):

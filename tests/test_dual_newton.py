@@ -29,7 +29,7 @@ from driftway.engines import Threads
 from driftway.geometry.matrices import LogOf
 from driftway.problem.model import Model
 from driftway.solvers import DualNewton
-from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, kernels
+from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, compiled_kernels
 from driftway.solvers.dual_newton.solver import _blocks, _given, _newton_direction, fits
 from driftway.solvers.solver import Start
 
@@ -279,7 +279,7 @@ def test_the_newton_direction_solves_its_system(name: str, damping: float) -> No
     added, blocks = _blocks(place, damping)
     residual = place.gradient - dual.a * place.columns_hessian(direction)[0] - added * direction
     z = np.empty_like(residual)
-    first, last = (kernels().precondition(blocks, right, z) for right in (place.gradient, residual))
+    first, last = (compiled_kernels().precondition(blocks, right, z) for right in (place.gradient, residual))
     assert 0.0 <= last <= 0.1001**2 * first
     np.testing.assert_allclose(slide, place.columns_hessian(direction)[1], atol=1e-10)
 
@@ -289,7 +289,7 @@ def test_the_preconditioner_inverts_its_blocks(moments: int) -> None:
     rng, n = np.random.default_rng(moments), 5
     head, (mean, tail) = rng.uniform(1, 2, n), (rng.normal(size=(moments, n)), rng.uniform(1, 2, (moments, n)))
     right, out = rng.normal(size=(2, 1 + moments, n))
-    product = kernels().precondition((head, mean, tail), right, out)
+    product = compiled_kernels().precondition((head, mean, tail), right, out)
     assert product == pytest.approx(np.vdot(right, out), rel=1e-12)
     for i in range(n):
         column = np.concatenate([[1.0], mean[:, i]])

@@ -164,7 +164,9 @@ def test_torch_says_what_it_cannot_do() -> None:
         Torch(0)
     with pytest.raises(ValueError, match="dtype must be one of"):
         Torch(dtype="float16")
-    with pytest.raises(ValueError, match=r"which Torch\(.* does not; use engine=Threads\(\), or use ForwardBackward"):
+    with pytest.raises(
+        ValueError, match=r"which Torch\(.* does not; use driftway.engines.Threads\(\), or use ForwardBackward"
+    ):
         solve(problem(data(8, 6, seed=0), "lasso", 0.5), DualNewton(), engine=Torch())
 
 
