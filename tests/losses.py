@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from driftway.derivatives.regularizers import Laplacian, TimeSmoothness, WassersteinTime
 
 from driftway import Custom, GroupLasso
+from driftway.derivatives.deferred_regularizers import Laplacian, TimeSmoothness, WassersteinTime
 
 N, M = 5, 4
 _rng = np.random.default_rng(0)
