@@ -79,7 +79,7 @@ def relative_gap(model: Model, value: float, bound: float) -> float:
     scale = max(abs(value), unit * model.problem.mass)
     if scale == 0.0:
         return 0.0 if value <= bound else np.inf
-    return max(value - bound, 0.0) / scale
+    return float(max(value - bound, 0.0) / scale)
 
 
 def _below(model: Model, state: State, noise: float) -> bool:
