@@ -18,10 +18,12 @@ from scipy.stats import spearmanr
 from sklearn.model_selection import ParameterGrid
 
 from benchmarks import storage, streams
-from benchmarks.evaluate import FIRST_SEED, ours
+from benchmarks.drift import families
+from benchmarks.drift.entrants import ours
 from driftway import CircularScore, ContinuousTransportClassifier
 from driftway.engines import Threads
 
+FIRST_SEED = families.FIRST_SEED["evaluation"]
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "choosing.md"
 MODELS = [
     {},

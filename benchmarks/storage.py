@@ -18,6 +18,17 @@ def save(data: dict[str, Any], folder: Path, name: str) -> Path:
     return path
 
 
+def save_lines(data: dict[str, Any], folder: Path, name: str) -> Path:
+    """Writes a part that is a list of many small runs: one per line, numbers of four digits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    head, runs = {key: item for key, item in data.items() if key != "runs"}, data["runs"]
+    lines = [json.dumps(_plain(run, 4), ensure_ascii=False, allow_nan=False) for run in runs]
+    start = json.dumps(_plain(head), ensure_ascii=False)[:-1]
+    path.write_text(start + ', "runs": [\n' + ",\n".join(lines) + "\n]}\n", encoding="utf-8")
+    return path
+
+
 def load(folder: Path, name: str) -> dict[str, Any] | None:
     """Reads a part, if it was ever written."""
     path = folder / f"{name}.json"
@@ -27,18 +38,18 @@ def load(folder: Path, name: str) -> dict[str, Any] | None:
     return loaded
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, digits: int = 6) -> Any:
     """JSON knows neither NaN nor infinity, nor NumPy's numbers."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item, digits) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, digits) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        return float(f"{value:.6g}")
+        return float(f"{value:.{digits}g}")
     return value
 
 

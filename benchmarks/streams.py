@@ -9,7 +9,10 @@ Real data are not shipped. Set the environment variable DRIFTWAY_DATA to a folde
   clustering on nonstationary environments and extreme verification latency" (SCARGC, SDM 2015), from their
   nonstationary archive, https://sites.google.com/site/nonstationaryarchive;
 - `gas_sensor_drift/batchK.dat`: the Gas Sensor Array Drift data of the UCI repository,
-  https://archive.ics.uci.edu/dataset/224, or the same at different concentrations, https://archive.ics.uci.edu/dataset/270.
+  https://archive.ics.uci.edu/dataset/224, or the same at different concentrations, https://archive.ics.uci.edu/dataset/270;
+- `tables/`: `weather_data.csv` and `weather_class.csv` (daily weather of NOAA, rain or not, 50 years), `luxembourg.csv`
+  (a social survey), `moving_squares.data` and `.labels`, `sea_data.csv` and `sea_class.csv` (the SEA concepts, where
+  what a class is changes and the inputs do not: nothing can be followed, and no harm be done).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ Double = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Sample = tuple[Double, Labels]
 
-LATENCY = ("1CDT", "1CSurr", "2CDT", "4CR", "MG_2C_2D", "UG_2C_2D", "keystroke")
+LATENCY = ("1CDT", "1CSurr", "2CDT", "4CR", "4CRE-V1", "FG_2C_2D", "MG_2C_2D", "UG_2C_2D", "keystroke")
 GAS_BATCHES = (2, 3, 4, 5, 6, 8, 9)
 
 
@@ -36,7 +39,8 @@ class Stream:
 
     The labels of a batch are for scoring only. `tests` has a fresh sample of every step's distribution; where it is
     None, the batch itself is what gets scored. `mixed_units` says that features are measured in different units, so
-    that a distance between points means nothing before every feature is standardised.
+    that a distance between points means nothing before every feature is standardised. `told` has another labelled
+    sample of every step's distribution where one can be had, for an oracle to learn from.
     """
 
     name: str
@@ -45,6 +49,14 @@ class Stream:
     batches: list[Sample]
     tests: list[Sample] | None = None
     mixed_units: bool = False
+    told: list[Sample] | None = None
+
+    @property
+    def shares(self) -> list[Double]:
+        """The true shares of the source's classes in every batch, for those who are told them."""
+        classes = np.unique(self.y)
+        counts = [(y[:, None] == classes).sum(axis=0) for _, y in self.batches]
+        return [count / max(1, count.sum()) for count in counts]
 
 
 def find_data() -> Path | None:
@@ -69,14 +81,55 @@ def latency_stream(name: str, folder: Path) -> Stream:
     table = np.loadtxt(folder / "verification_latency" / f"{name}.txt", delimiter=",")
     X, y = table[:, :-1], table[:, -1].astype(np.int64)
     size = 200 if name == "keystroke" else 300
-    chunks = [(X[at : at + size], y[at : at + size]) for at in range(0, len(y) - size + 1, size)]
-    return Stream(name, *chunks[0], batches=chunks[1:])
+    return _chunked(name, X, y, size, size)
 
 
 def gas_sensor(folder: Path) -> Stream:
     """Gas Sensor Array Drift: batch 1 labelled, then 2, 3, 4, 5, 6, 8 and 9; 128 features, 6 gases."""
     batches = [_gas_batch(folder, number) for number in GAS_BATCHES]
     return Stream("gas", *_gas_batch(folder, 1), batches=batches, mixed_units=True)
+
+
+def weather(folder: Path) -> Stream:
+    """Daily weather: a year labelled, then years; 8 features in units of their own, rain or not."""
+    X, y = _pair(folder, "weather_data.csv", "weather_class.csv", ",")
+    return _chunked("weather", X, y, 365, 365, mixed_units=True)
+
+
+def luxembourg(folder: Path) -> Stream:
+    """A survey over years: 300 answers labelled, then batches of 100; 31 features, two classes."""
+    table = np.loadtxt(folder / "tables" / "luxembourg.csv", delimiter=",", skiprows=1)
+    return _chunked("luxembourg", table[:, :-1], table[:, -1].astype(np.int64), 300, 100, mixed_units=True)
+
+
+def moving_squares(folder: Path) -> Stream:
+    """Four squares that move along a line: 300 points labelled, then batches of 100."""
+    return _chunked("moving squares", *_pair(folder, "moving_squares.data", "moving_squares.labels", None), 300, 100)
+
+
+def sea(folder: Path) -> Stream:
+    """SEA: 500 points labelled, then batches of 500; the rule that makes a class changes, the inputs do not."""
+    return _chunked("SEA", *_pair(folder, "sea_data.csv", "sea_class.csv", ","), 500, 500)
+
+
+TABLES: dict[str, Callable[[Path], Stream]] = {
+    "weather": weather,
+    "luxembourg": luxembourg,
+    "moving squares": moving_squares,
+    "SEA": sea,
+}
+
+
+def _pair(folder: Path, data: str, labels: str, delimiter: str | None) -> Sample:
+    """Features in one file, classes in another."""
+    X = np.loadtxt(folder / "tables" / data, delimiter=delimiter)
+    return X, np.loadtxt(folder / "tables" / labels).astype(np.int64)
+
+
+def _chunked(name: str, X: Double, y: Labels, first: int, size: int, *, mixed_units: bool = False) -> Stream:
+    """The first rows as source, then batches in the order of the file; an incomplete last one is left out."""
+    batches = [(X[at : at + size], y[at : at + size]) for at in range(first, len(y) - size + 1, size)]
+    return Stream(name, X[:first], y[:first], batches, mixed_units=mixed_units)
 
 
 def _gas_batch(folder: Path, number: int) -> Sample:
@@ -131,6 +184,12 @@ def rotated_digits(seed: int, *, n: int = 500, m: int = 150, degrees: float = 5.
         batches.append(turned(dealt[:m], degrees * step))
         tests.append(turned(dealt[m:], degrees * step))
     return Stream("rotated digits", *turned(source, 0.0), batches=batches, tests=tests)
+
+
+def digits_at_once(seed: int, *, degrees: float, n: int = 500, m: int = 800) -> Stream:
+    """Handwritten digits turned by `degrees` in one jump: a single large batch, which is also what is scored."""
+    stream = rotated_digits(seed, n=n, m=m, degrees=degrees, steps=1)
+    return Stream(f"digits, {degrees:g}° at once", stream.X, stream.y, stream.batches, told=stream.tests)
 
 
 def _rotation(degrees: float) -> Double:

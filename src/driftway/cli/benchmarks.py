@@ -20,8 +20,8 @@ def bench(context: typer.Context) -> int:
 
 
 def evaluate(context: typer.Context) -> int:
-    """Measure adaptation against its peers (in a checkout; options as of python -m benchmarks.evaluate)."""
-    return _run("benchmarks.evaluate", context.args)
+    """Measure adaptation against its peers (in a checkout; options as of python -m benchmarks.drift)."""
+    return _run("benchmarks.drift.run", context.args)
 
 
 def _run(module: str, arguments: list[str]) -> int:
@@ -37,6 +37,6 @@ def _run(module: str, arguments: list[str]) -> int:
 def _checkout(here: Path) -> Path:
     """The folder with the benchmarks: this one, or one that it is in."""
     for folder in (here, *here.parents):
-        if (folder / "benchmarks" / "evaluate.py").is_file() and (folder / "src" / "driftway").is_dir():
+        if (folder / "benchmarks" / "drift" / "run.py").is_file() and (folder / "src" / "driftway").is_dir():
             return folder
     raise UserError(f"{here}: not in a checkout of driftway, where the benchmarks are")
