@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_moons
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -29,6 +29,7 @@ from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap
 from driftway.adaptation.marginals import Estimated, class_masses
 from driftway.adaptation.motion import AffineMotion
 from driftway.adaptation.scaling import fit_scaling
+from driftway.adaptation.source.automatic import AutomaticClassifier
 
 Array = np.ndarray
 PAPER = {
@@ -153,16 +154,19 @@ class TestDoNoHarm:
     def test_another_mix_of_classes_is_no_drift(self) -> None:
         rng = np.random.default_rng(3)
         y = np.arange(300) % 2
-        model = ContinuousTransportClassifier(clusters=False).fit(rng.normal(size=(300, 2)) + 3.0 * y[:, None], y)
+        X = rng.normal(size=(300, 2)) + 3.0 * y[:, None]
+        model, static = ContinuousTransportClassifier(clusters=False).fit(X, y), AutomaticClassifier().fit(X, y)
         found = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AdaptationWarning)
             for share in np.linspace(0.5, 0.05, 12):
                 z = (rng.random(300) < share).astype(int)
                 B = rng.normal(size=(300, 2)) + 3.0 * z[:, None]
-                found.append(model.partial_fit(B).score(B, z))
-        assert np.mean(found) > 0.95
-        assert (model.history_["answer"][3:] == "source").all()
+                found.append(model.partial_fit(B).score(B, z) - static.score(B, z))
+        # Corrected for the mix it is better than the source's own answer, and in no batch clearly worse.
+        assert np.mean(found) > 0.0
+        assert min(found) > -0.02
+        assert np.mean(model.history_["answer"] == "source") > 0.5
 
     def test_a_shift_of_the_classes_warns_and_can_be_estimated(self) -> None:
         rng = np.random.default_rng(2)
@@ -185,7 +189,7 @@ class TestDoNoHarm:
         z = np.zeros(200, dtype=int)
         X, B = centres[y] + rng.normal(size=(300, 2)), centres[z] + rng.normal(size=(200, 2))
         for stay in (True, False):
-            model = ContinuousTransportClassifier(clusters=False, stay=stay).fit(X, y)
+            model = ContinuousTransportClassifier(None, hypotheses="transport", clusters=False, stay=stay).fit(X, y)
             with pytest.warns(AdaptationWarning, match="changed class"):
                 model.partial_fit(B)
             assert model.history_[-1].answer == ("source" if stay else "adapted")
@@ -202,7 +206,8 @@ class TestDoNoHarm:
 
     def test_an_unsolved_plan_warns(self) -> None:
         X, y, batches = moons(steps=1)
-        model = ContinuousTransportClassifier(epsilon=1e-4, tol=1e-13, solver_iterations=1).fit(X, y)
+        kinds = {"hypotheses": "transport", "epsilon": 1e-4, "tol": 1e-13, "solver_iterations": 1}
+        model = ContinuousTransportClassifier(**kinds).fit(X, y)
         with pytest.warns(AdaptationWarning, match="not solved"):
             model.partial_fit(batches[0][0])
 
@@ -210,6 +215,7 @@ class TestDoNoHarm:
 BAD = {
     "empty": np.empty((0, 2)),
     "nan": np.array([[0.0, np.nan], [1.0, 1.0]]),
+    "infinite": np.array([[0.0, np.inf], [1.0, 1.0], [2.0, 3.0]]),
     "features": np.zeros((5, 3)),
     "constant": np.ones((5, 2)),
     "single": np.ones((1, 2)),
@@ -219,6 +225,43 @@ BAD = {
 
 
 class TestBadBatches:
+    def test_rows_with_missing_values_take_no_part(self) -> None:
+        X, y, batches = moons(steps=2, n=100)
+        holes = X.copy()
+        holes[::7, 1] = np.nan
+        whole = ~np.isnan(holes).any(axis=1)
+        one, two = (
+            ContinuousTransportClassifier(LogisticRegression()).fit(*data)
+            for data in ((holes, y), (X[whole], y[whole]))
+        )
+        for B, _ in batches:
+            gaps = B.copy()
+            gaps[3, 0] = gaps[8] = np.nan
+            kept = ~np.isnan(gaps).any(axis=1)
+            one.partial_fit(gaps)
+            two.partial_fit(B[kept])
+            np.testing.assert_array_equal(one.predict_proba(B), two.predict_proba(B))
+            np.testing.assert_array_equal(one.batch_proba_[kept], two.batch_proba_)
+            np.testing.assert_array_equal(one.batch_proba_[~kept], 0.5)
+        assert list(one.history_["size"]) == [50, 50]
+
+    def test_missing_values_are_answered_by_what_is_usual_now(self) -> None:
+        rng = np.random.default_rng(0)
+        y = np.arange(120) % 2
+        X = rng.normal(size=(120, 3)) + 4.0 * y[:, None] * [1, 0, 0]
+        for hypotheses in ("auto", "transport"):
+            model = ContinuousTransportClassifier(LogisticRegression(), hypotheses=hypotheses).fit(X, y)
+            for t in (1, 2):
+                model.partial_fit(X + 0.4 * t)
+            gaps = X + 0.8
+            gaps[::5, 1] = np.nan  # a feature that the classes do not differ in
+            filled = np.where(np.isnan(gaps), model.images_.mean(axis=0), gaps)
+            np.testing.assert_array_equal(model.predict_proba(gaps), model.predict_proba(filled))
+            assert np.isfinite(model.predict_proba(np.full((1, 3), np.nan))).all()
+            assert np.mean(model.predict(gaps) == y) > 0.95
+            for carried in (model.transform(gaps), model.inverse_transform(gaps)):
+                np.testing.assert_array_equal(np.isnan(carried), np.isnan(gaps))
+
     @pytest.mark.parametrize("name", BAD)
     def test_they_raise_and_change_nothing(self, name: str, tmp_path: Path) -> None:
         X, y, batches = moons(steps=3)
@@ -395,14 +438,25 @@ EXPECTED = {
     "check_n_features_in_after_fitting": "partial_fit is for unlabelled batches",
     "check_estimators_partial_fit_n_features": "partial_fit is for unlabelled batches",
 }
+# What is chosen and calibrated by cross-validation, or is a forest, is not the same for weights as for repetitions; nor
+# are scikit-learn's own. Besides, weights are masses here, so that regularised estimators see no more points.
+BY_FOLDS = EXPECTED | {"check_sample_weight_equivalence_on_dense_data": "folds, forests and masses"}
+CHECKED = [
+    pytest.param(ContinuousTransportClassifier(), BY_FOLDS, marks=pytest.mark.slow),
+    pytest.param(ContinuousTransportRegressor(), BY_FOLDS, marks=pytest.mark.slow),
+    (ContinuousTransportClassifier(LogisticRegression()), BY_FOLDS),
+    (ContinuousTransportRegressor(Ridge()), BY_FOLDS),
+    (ContinuousTransportClassifier(None, hypotheses="transport"), EXPECTED),
+    (ContinuousTransportRegressor(None, hypotheses="transport"), EXPECTED),
+]
 
 
 class TestAnEstimatorLikeAnyOther:
-    @pytest.mark.parametrize("model", [ContinuousTransportClassifier(), ContinuousTransportRegressor()], ids=repr)
-    def test_scikit_learns_checks(self, model: object) -> None:
+    @pytest.mark.parametrize(("model", "expected"), CHECKED, ids=repr)
+    def test_scikit_learns_checks(self, model: object, expected: dict[str, str]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = check_estimator(model, expected_failed_checks=EXPECTED, on_fail=None)
+            results = check_estimator(model, expected_failed_checks=expected, on_fail=None)
         failed = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
         assert not failed
         assert sum(r["status"] == "passed" for r in results) > 30
@@ -444,15 +498,25 @@ class TestAnEstimatorLikeAnyOther:
         assert np.abs(model.transform(fresh) - turned(fresh, 54.0)).mean() < 0.2
         assert model.score(model.transform(fresh), labels) > 0.97
 
-    def test_the_history_is_a_table(self) -> None:
+    @pytest.mark.parametrize("hypotheses", ["auto", "sensors", "transport"])
+    def test_the_history_is_a_table(self, hypotheses: str) -> None:
         X, y, batches = moons(steps=7)
-        model = ContinuousTransportClassifier().fit(X, y)
-        for B, _ in batches:
-            model.partial_fit(B)
+        model = ContinuousTransportClassifier(LogisticRegression(), hypotheses=hypotheses).fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if hypotheses == "sensors" else "error", AdaptationWarning)
+            for B, _ in batches:
+                model.partial_fit(B)
         history = model.history_
         np.testing.assert_array_equal(history["step"], np.arange(1, 8))
         assert history["converged"].all()
-        assert (history["gap"] <= 1e-5).all()
+        assert ((history["belief"] > 0) & (history["belief"] <= 1)).all()
+        by_plan = ~np.isin(history["track"], ["still", "sensors", "sensors and mix"])
+        assert by_plan.any() == (hypotheses != "sensors")
+        assert by_plan.all() == (hypotheses == "transport")
+        assert (history["gap"][by_plan] <= 1e-5).all()
+        assert np.isnan(history["misfit"][by_plan]).all()
+        assert np.isnan(history["gap"][~by_plan]).all()  # no plan has answered, so that there is none to certify
+        assert (history["misfit"][~by_plan] >= 0).all()
         assert np.isnan(history["signal"][:5]).all()
         assert np.isfinite(history["signal"][5:]).all()
         assert len(str(history).splitlines()) == 8

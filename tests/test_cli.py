@@ -162,19 +162,20 @@ class TestAdapt:
         source, batches = write_stream(tmp_path / "in", 1)
         given = "--metric euclidean --epsilon 0.4 --absolute-epsilon --scale none --time-weight 0.3 --label-weight 0.1"
         given += " --map barycentric --motion none --labels classifier --no-stay --cost static --marginals estimated"
-        given += " --renew --no-clusters --tol 1e-4 --solver-iterations 500 --estimator linear"
+        given += " --renew --no-clusters --tol 1e-4 --solver-iterations 500 --estimator linear --hypotheses transport"
         assert main(arguments(source, batches, tmp_path / "out", *given.split())) == 0
         found = ContinuousTransportClassifier.load(tmp_path / "out" / "state.npz").get_params(deep=False)
         assert type(found.pop("estimator")).__name__ == "LogisticRegression"
         wanted = {"metric": "euclidean", "epsilon": 0.4, "relative_epsilon": False, "scale": None, "time_weight": 0.3}
         wanted |= {"label_weight": 0.1, "map": "barycentric", "motion": None, "labels": "classifier", "stay": False}
         wanted |= {"cost": "static", "marginals": "estimated", "clusters": False, "source": "renewed", "tol": 1e-4}
-        wanted |= {"solver_iterations": 500, "on_bad_batch": "raise", "engine": None}
+        wanted |= {"solver_iterations": 500, "on_bad_batch": "raise", "engine": None, "hypotheses": "transport"}
         assert found == wanted
 
     def test_warnings_are_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         source, batches = write_stream(tmp_path / "in", 1)
-        assert main(arguments(source, batches, tmp_path / "out", "--solver-iterations", "1", "--tol", "1e-300")) == 0
+        unsolved = ["--hypotheses", "transport", "--solver-iterations", "1", "--tol", "1e-300"]
+        assert main(arguments(source, batches, tmp_path / "out", *unsolved)) == 0
         lines = [line for line in capsys.readouterr().err.splitlines() if "driftway: warning: " in line]
         assert len(lines) == 1
         assert "batch01.csv: the plan is not solved to tol=1e-300" in lines[0]
@@ -210,7 +211,7 @@ class TestResuming:
         write_table(source, {name: column[:50] for name, column in moons(0)[0].items()})
         assert main(arguments(source, batches[1:], out, "--resume")) == 2
         lines = [line for line in capsys.readouterr().err.splitlines() if "state.npz: " in line or "rename" in line]
-        told = ("there is a run already", "epsilon 0.1, not 0.2", "estimator None, not KNeighborsClassifier")
+        told = ("there is a run already", "epsilon 0.1, not 0.2", "estimator auto, not KNeighborsClassifier")
         told += ("features ['east', 'north'], not ['east']", "another file of this name", "another source than this")
         assert [part in line for part, line in zip(told, lines, strict=True)] == [True] * 6
         assert contents(out) == before

@@ -16,7 +16,9 @@ from agreement import MOMENTS, PLAIN, SOLVERS, difference, fits, run
 from joblib import Parallel, delayed
 from problems import Data, data, problem
 
-from benchmarks import evaluate, streams
+from benchmarks import streams
+from benchmarks.drift.families import Task
+from benchmarks.drift.run import run as run_task
 from driftway import (
     ConditionalGradient,
     ContinuousTransportClassifier,
@@ -326,7 +328,9 @@ def test_the_evaluation_on_a_cluster_is_the_serial_one(cluster: Dask) -> None:
     def run(where: str | None) -> list[dict]:
         with spread(where, 1):
             runs = Parallel()(
-                delayed(evaluate._run)("moons", lambda seed=seed: streams.rotating_moons(seed, steps=2), ["driftway"])
+                delayed(run_task)(
+                    Task("moons", "moons", seed, lambda seed=seed: streams.rotating_moons(seed, steps=2)), ["driftway"]
+                )
                 for seed in (0, 1)
             )
         return [{key: run["found"]["driftway"][key] for key in ("mean", "last", "warned")} for run in runs]

@@ -245,7 +245,7 @@ def test_wrong_predictions_are_ringed(open_page):
     page = open_page("moons.html")
     page.locator("#slider").press("Home")
     for axis in "xy":
-        assert trace(page, "cloud", 2, axis) == trace(page, "cloud", 1, axis)[:3]
+        assert trace(page, "cloud", 2, axis)[:3] == trace(page, "cloud", 1, axis)[:3]
     told = trace(page, "cloud", 1, "text")[0]
     assert re.fullmatch(r"row 1 of the batch<br>predicted (.*) \(confidence [01][.0-9]*\)<br>true (?!\1).*", told)
 

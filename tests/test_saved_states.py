@@ -5,18 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
 
 from driftway import ContinuousTransportClassifier
 
 STATES = Path(__file__).parent / "states"
 
 
-def test_a_state_of_version_1_goes_on_as_it_would_have() -> None:
-    model = ContinuousTransportClassifier.load(STATES / "version_1.npz")
-    with np.load(STATES / "version_1.expected.npz") as expected:
+def stream() -> tuple[ContinuousTransportClassifier, np.ndarray]:
+    """A model after three batches, and a fourth: how the files of the present version were made."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+
+    def draw(t: int) -> np.ndarray:
+        return (rng.normal(size=(40, 2)) + 3.0 * y[:, None]) * (1 + 0.1 * t) + 0.2 * t
+
+    model = ContinuousTransportClassifier(LogisticRegression()).fit(draw(0), y)
+    for t in (1, 2, 3):
+        model.partial_fit(draw(t))
+    return model, draw(4)
+
+
+def write() -> None:
+    """Makes the files anew, which only a change of the method or of the version is a reason for."""
+    model, batch = stream()
+    model.save(STATES / "version_2.npz")
+    model.partial_fit(batch)
+    found = {name: getattr(model, name)(batch) for name in ("predict", "predict_proba")}
+    np.savez(STATES / "version_2.expected.npz", batch=batch, images_=model.images_, **found)
+
+
+def test_a_state_of_version_1_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match="has version 1, and this driftway reads version 2") as refused:
+        ContinuousTransportClassifier.load(STATES / "version_1.npz")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_state_of_version_2_goes_on_as_it_would_have() -> None:
+    model = ContinuousTransportClassifier.load(STATES / "version_2.npz")
+    with np.load(STATES / "version_2.expected.npz") as expected:
         model.partial_fit(expected["batch"])
         np.testing.assert_array_equal(model.predict(expected["batch"]), expected["predict"])
-        np.testing.assert_allclose(model.images_, expected["images_"], rtol=1e-6)  # other machines round otherwise
+        for found, name in ((model.images_, "images_"), (model.predict_proba(expected["batch"]), "predict_proba")):
+            np.testing.assert_allclose(found, expected[name], rtol=1e-6)  # other machines round otherwise
     assert model.n_steps_ == 4
 
 
@@ -27,3 +59,7 @@ def test_what_a_history_holds_is_of_the_same_kind_before_and_after_it_was_saved(
     model.save(tmp_path / "state.npz")
     again = ContinuousTransportClassifier.load(tmp_path / "state.npz")
     assert repr(again.history_.to_dict()) == repr(model.history_.to_dict())
+
+
+if __name__ == "__main__":
+    write()

@@ -91,7 +91,7 @@ class _Stream:
     def _ready(self) -> ContinuousTransport | None:
         """Fits when it is asked for, since labelled rows may come one by one."""
         if self._fitted is None and len(self._targets) > 1:
-            fresh = self._kind() if self.transport is None else clone(self.transport)
+            fresh = self._kind(None, hypotheses="transport") if self.transport is None else clone(self.transport)
             missing = np.isnan(self._labelled)
             self._fitted = fresh.fit(np.where(missing, self._means(), self._labelled), self._targets)
         return self._fitted

@@ -162,7 +162,9 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
 
 def _default(known: npt.NDArray[Any], labelled: bool) -> Transport:
     classes = labelled and np.array_equal(known, np.round(known))
-    return ContinuousTransportClassifier() if classes else ContinuousTransportRegressor()
+    kind = ContinuousTransportClassifier if classes else ContinuousTransportRegressor
+    # Rows are carried back by transport, and the pipeline's own estimator answers.
+    return kind(None, hypotheses="transport")
 
 
 def ContinuousTransport(  # noqa: N802 - skada names its pipelines so

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftway.adaptation.heaps import Heaps
+
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
 
@@ -16,15 +18,17 @@ Groups = npt.NDArray[np.intp]
 class Carried:
     """The labelled source, and where every track sees it now and expects it next (tracks × n × d).
 
-    `groups` numbers the classes, all zero for a regression; `clusters` says whether they are such. `masses` are those
-    that the tracks give the points (tracks × n). `scores` are the running averages of the tracks' log-energies,
-    `still` that of the source where it began, and `drifting` says that it has lost once.
+    `groups` numbers the classes, all zero for a regression; `heaps` are what they are made of, if they are such, and
+    `members` the heaps of the points (n). `masses` are those that the tracks give the points (tracks × n). `scores`
+    are the running averages of the tracks' log-energies, `still` that of the source where it began, and `drifting`
+    says that it has lost once.
     """
 
     source: Double
     targets: npt.NDArray[Any]
     groups: Groups
-    clusters: bool
+    heaps: Heaps | None
+    members: Groups
     weights: Double
     now: Double
     expected: Double
@@ -41,7 +45,7 @@ class Carried:
         source: Double,
         targets: npt.NDArray[Any],
         groups: Groups,
-        clusters: bool,
+        heaps: Heaps | None,
         weights: Double,
         tracks: int,
     ) -> Carried:
@@ -49,7 +53,8 @@ class Carried:
         weights = weights / weights.sum()
         places, masses = np.repeat(source[None], tracks, axis=0), np.repeat(weights[None], tracks, axis=0)
         scores = np.zeros(tracks)
-        return cls(source, targets, groups, clusters, weights, places, places, masses, scores, 0.0, False, 0, 0)
+        members = groups if heaps is None else heaps.members(source, groups)
+        return cls(source, targets, groups, heaps, members, weights, places, places, masses, scores, 0.0, False, 0, 0)
 
     @property
     def images(self) -> Double:

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.source.automatic import AutomaticClassifier
 
 Double = npt.NDArray[np.float64]
 
@@ -20,9 +21,10 @@ Double = npt.NDArray[np.float64]
 class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     """A classifier for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
-    Every batch, the source is transported from where it is expected to be to the batch, and a classifier is trained
-    on the source so carried. By default several hypotheses of motion compete and the batches judge them
-    (`history_["track"]` says which was believed). The method of the paper is::
+    A batch is taken for a mix of the source's classes under a map. Several hypotheses about mix and map are fitted to
+    it: nothing moved, sensors aged, the mix changed as well, or the source was transported. A judge compares what they
+    leave unexplained, and the answer is that of all hypotheses, by what is believed of each (docs/adaptation.md).
+    `history_` says which was believed and what looked unsafe, `explain()` what moved. The method of the paper is::
 
         ContinuousTransportClassifier(
             metric="euclidean", epsilon=0.4, relative_epsilon=False, scale=None, time_weight=0.3,
@@ -31,8 +33,14 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Parameters
     ----------
-    estimator : scikit-learn classifier, optional
-        Trained after every step; 1-nearest-neighbour by default, as in the paper.
+    estimator : "auto", None or a scikit-learn classifier
+        What answers. "auto" is a calibrated vote of usual classifiers, chosen on the source alone and fitted once; None
+        is 1-nearest-neighbour, as in the paper. On the transported source it is trained at every step, so there "auto"
+        is 1-nearest-neighbour, too.
+    hypotheses : "auto", "sensors" or "transport"
+        What may drift: gains and offsets of the features and the mix of the classes; what transport follows; or both.
+        "auto" is both, and transport alone where a map, a motion, a static cost, labels or a renewed source was asked
+        for.
     cost : "sequential" or "static"
         Transport from where the source was carried to, or always from where it began.
     metric : see `PointCloudCost`
@@ -59,14 +67,23 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     scale : "auto", "common", "features" or None
         Units of the features: one for all, one for each, or as they are. "auto" asks the labelled data.
     stay : bool
-        Whether to stay with the classifier of the source as long as it expects the batches better than any track.
+        Whether it is a hypothesis that nothing moved, so that the source's own classifier may answer.
     on_bad_batch : "raise" or "skip"
+        What to do with a batch that cannot be used: other columns, infinities, all points equal.
     tol, solver_iterations, engine : `tol`, `max_iter` and `engine` of `driftway.solve`
+
+    Notes
+    -----
+    Features are numbers; encode categories before. A feature with at most two values on the source is a code, which no
+    gain and no offset changes. Rows with missing values (NaN) take no part in `fit` and `partial_fit`; `predict` fills
+    in the present mean of the feature. `cost` to `motion`, `labels` to `scale`, `tol`, `solver_iterations` and `engine`
+    are parameters of transport.
 
     Attributes
     ----------
     classes_ : the class labels
-    batch_proba_ : of the last batch, the shares of the classes that every point received (m×K)
+    batch_proba_ : of the last batch, the probabilities of the classes, or the shares that every point received if the
+        transported source answers (m×K)
     n_features_in_, feature_names_in_, estimator_, images_, history_, n_steps_ : as for all estimators here
 
     Examples
@@ -88,9 +105,11 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     _groups_matter = True
 
     def predict_proba(self, X: Any) -> Double:
-        """The probabilities of the classes, by the estimator of the present."""
+        """The probabilities of the classes: those of all hypotheses, by what is believed of each."""
         check_is_fitted(self)
-        found: Double = self.estimator_.predict_proba(self._scaled(X))
+        if self._tracker.panels:
+            return self._told(X)
+        found: Double = self.estimator_.predict_proba(self._scaling(self._complete(X)))
         proba = np.zeros((len(found), self.classes_.size))
         proba[:, self.estimator_.classes_.astype(np.intp)] = found
         return proba
@@ -117,5 +136,11 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     def _decode(self, predicted: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return self.classes_[predicted.astype(np.intp)]
 
+    def _chosen(self, told: Double) -> npt.NDArray[Any]:
+        return told.argmax(axis=1)
+
     def _default_estimator(self) -> Any:
         return KNeighborsClassifier(1)
+
+    def _automatic_estimator(self) -> Any:
+        return AutomaticClassifier()

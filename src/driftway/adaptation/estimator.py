@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from driftway.adaptation import saved
 from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.carried import Carried
 from driftway.adaptation.carrying import carry_points
-from driftway.adaptation.clusters import are_clusters
-from driftway.adaptation.history import History, Record, signal
-from driftway.adaptation.labels import ByClassifier, Labels, Sample, received_by
+from driftway.adaptation.heaps import Heaps
+from driftway.adaptation.history import History, Record
+from driftway.adaptation.hypotheses.transport import Answering, TransportedSource
+from driftway.adaptation.labels import Labels, Sample
 from driftway.adaptation.maps import MapModel
 from driftway.adaptation.marginals import Marginals
 from driftway.adaptation.motion import MotionModel
-from driftway.adaptation.parameters import labels_of, may_follow_clusters, renewal_of, settings_of, tracks_of
+from driftway.adaptation.parameters import (
+    hypotheses_of,
+    labels_of,
+    may_follow_clusters,
+    renewal_of,
+    settings_of,
+    tracks_of,
+)
+from driftway.adaptation.recording import of_sensors, of_transport
 from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.scaling import fit_scaling
-from driftway.adaptation.tracking import SHIFTED, Settings, Step, advance
+from driftway.adaptation.source.answers import fitted_clone
+from driftway.adaptation.source.view import source_views
+from driftway.adaptation.tracker import Panel, Told, Tracker, TrackerState, Voice, mixed
+from driftway.adaptation.tracker_arrays import unpacked
+from driftway.adaptation.tracking import Settings
+from driftway.adaptation.words import in_words
 from driftway.arrays.validation import points
 from driftway.engines.cores import single_blas
 
 Double = npt.NDArray[np.float64]
-
-UNUSUAL = 5.0  # standard deviations of the log-energy beyond which a step warns
 
 
 class AdaptationWarning(UserWarning):
@@ -39,12 +53,12 @@ class AdaptationWarning(UserWarning):
 
 
 class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What classifier and regressor share: the source is transported to batch after batch.
+    """What classifier and regressor share: hypotheses of the drift are fitted to batch after batch, and answer.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : as in scikit-learn
-    estimator_ : the estimator of the present
+    estimator_ : the estimator that answers: the source's own, or the one trained on the transported source
     images_ : where the source points are now (n×d)
     image_targets_ : their targets (n)
     history_ : a `History`, one record per step
@@ -54,14 +68,17 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     """
 
     _groups_matter = False
-    _carried: Carried
+    _tracker: Tracker
+    _state: TrackerState
+    _voices: tuple[Voice, ...]
     history_: History
     n_seen_: int
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Any = "auto",
         *,
+        hypotheses: str = "auto",
         cost: str = "sequential",
         metric: Any = "sqeuclidean",
         epsilon: float = 0.1,
@@ -82,6 +99,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         engine: Any = None,
     ) -> None:
         self.estimator = estimator
+        self.hypotheses = hypotheses
         self.cost = cost
         self.metric = metric
         self.epsilon = epsilon
@@ -119,7 +137,9 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Adapts to one unlabelled batch.
 
-        A bad batch raises, or with `on_bad_batch="skip"` warns, and leaves everything as it was.
+        Rows with missing values take no part. A bad batch raises, or with `on_bad_batch="skip"` warns, and leaves
+        everything as it was. A batch that no hypothesis explains is answered as well as can be and changes no state; a
+        second one is believed.
 
         Parameters
         ----------
@@ -129,7 +149,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
         """
         check_is_fitted(self)
-        settings = settings_of(self, clusters=self._carried.clusters, classes=self._groups_matter)
+        began = time.perf_counter()
+        settings = settings_of(self, heaps=self._carried.heaps, classes=self._groups_matter)
         try:
             batch, b, held = self._check_batch(X, sample_weight)
         except (ValueError, TypeError) as error:
@@ -138,29 +159,20 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             self.n_seen_ += 1
             warnings.warn(f"batch skipped, nothing was changed: {error}", AdaptationWarning, stacklevel=2)
             return self
-        carried = self._carried
-        if len(settings.tracks) != len(carried.now):
+        if len(settings.tracks) != len(self._carried.now):
             raise ValueError("map and motion cannot change after fit: what is carried belongs to other ones")
+        tracker = self._tracker
+        if tracker.transport is not None:
+            tracker = replace(tracker, transport=replace(tracker.transport, settings=settings))
         with single_blas():  # the solver has threads of its own, and all else is small
-            step = advance(carried, batch, b, settings)
-            received = received_by(step, b, self._classes)
-            renewed = renewal_of(self).carry(step, batch, b, received) if step.believed else step.carried
-            sample = labels_of(self).sample(step, batch, b, received)
-        if len(renewed.source) < len(carried.source) and not self._learns_from(renewed):
-            renewed = step.carried
-        if not step.moves:
-            sample = Sample(carried.source, carried.targets, carried.weights)
-        try:
-            trained = self._trained(sample)
-        except ValueError:
-            if sample.points is not batch:
-                raise
-            # The batch may be too small to learn from, the source is not.
-            sample = ByClassifier().sample(step, batch, b, received)
-            trained = self._trained(sample)
-        record = self._record(step, held.size, settings)
+            told = tracker.advance(self._state, batch, b)
+            record = self._record(told, tracker, batch, held.size, began)
+            received = self._received_of(told, batch)
         # From here on nothing fails: the state changes as a whole.
-        self._carried, self._sample, self.estimator_ = renewed, sample, trained
+        self._tracker, self._state, self._voices = tracker, told.state, told.voices
+        if told.transported is not None:
+            self._sample = told.transported.sample
+        self.estimator_ = self._answering()
         self.history_, self.n_seen_ = self.history_.extended(record), self.n_seen_ + 1
         self._received = _among(held, received)
         if record.warning:
@@ -168,27 +180,37 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The targets of points of the present."""
+        """The targets of points of the present; missing values are taken to be what is usual now."""
         check_is_fitted(self)
-        predicted: npt.NDArray[Any] = self.estimator_.predict(self._scaled(X))
-        return self._decode(predicted)
+        if not self._tracker.panels:
+            predicted: npt.NDArray[Any] = self.estimator_.predict(self._scaling(self._complete(X)))
+            return self._decode(predicted)
+        return self._decode(self._chosen(self._told(X)))
+
+    def explain(self) -> str:
+        """What moved since the source, in one sentence: features in their own deviations, and shares of classes."""
+        check_is_fitted(self)
+        if not len(self.history_):
+            return "no batch has come since the source"
+        usual = np.bincount(self._carried.groups, self._carried.weights)
+        return in_words(self._voices[0].fit.explain(), usual, list(self._names()), getattr(self, "classes_", []))
 
     def transform(self, X: Any) -> Double:
-        """Carries further points of the source's distribution to the present."""
+        """Carries further points of the source's distribution to the present; missing values stay missing."""
         check_is_fitted(self)
-        points, carried, first = self._scaled(X), self._carried, self._first("transform")
-        return self._scaling.inverse(carry_points(points, first, carried.images, carried.weights))
+        return self._carry(X, self._first("transform"), self._scaling(self.images_))
 
     def inverse_transform(self, X: Any) -> Double:
-        """Carries points of the present back to where the source began."""
+        """Carries points of the present back to where the source began; missing values stay missing."""
         check_is_fitted(self)
-        points, carried, first = self._scaled(X), self._carried, self._first("inverse_transform")
-        return self._scaling.inverse(carry_points(points, carried.images, first, carried.weights))
+        return self._carry(X, self._scaling(self.images_), self._first("inverse_transform"))
 
     @property
     def images_(self) -> Double:
         """Where the carried points are now, in the units of the data."""
         check_is_fitted(self)
+        if self._voices:
+            return self._voices[0].fit.images()
         return self._scaling.inverse(self._carried.images)
 
     @property
@@ -241,49 +263,129 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def _default_estimator(self) -> Any:
         raise NotImplementedError
 
+    def _chosen(self, told: Double) -> npt.NDArray[Any]:
+        """Targets from probabilities, or the values themselves."""
+        raise NotImplementedError
+
+    def _automatic_estimator(self) -> Any:
+        raise NotImplementedError
+
+    def _bins(self, targets: npt.NDArray[Any], groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Groups of the source whose mix may change: the classes, or for a regression parts of the targets' range."""
+        return groups
+
     # Details.
 
+    @property
+    def _carried(self) -> Carried:
+        """What the transported source carries, or the source alone where nothing is transported."""
+        carried: Carried = self._state.carried
+        return carried
+
     def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
-        settings_of(self, clusters=False, classes=self._groups_matter)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        X = points("X", X)
+        settings_of(self, heaps=None, classes=self._groups_matter)
+        kinds = hypotheses_of(self, classes=self._groups_matter)
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite="allow-nan"
+        )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.sum() > 0:
             raise ValueError("sample_weight must have a positive sum, got only zeros")
-        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        held = (weights > 0) & ~np.isnan(X).any(axis=1)
+        if held.sum() < 2:
+            raise ValueError(f"X must have at least two rows without missing values, got {held.sum()}")
+        X, y, weights = points("X", X[held]), y[held], weights[held]
         targets, groups = self._encode(y)
-        scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)
-        clusters = self._groups_matter and may_follow_clusters(self) and are_clusters(scaling(X), groups, weights)
-        tracks = tracks_of(self, clusters)
-        carried = Carried.first(scaling(X), targets, groups, clusters, weights, len(tracks))
-        self._source, self._scaling, self._carried = X, scaling, carried
+        with single_blas():  # as later steps have it, so that all bits are the same after a restart
+            scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)
+            may = self._groups_matter and may_follow_clusters(self) and "transport" in kinds
+            heaps = Heaps.of(scaling(X), groups, weights, int(groups.max()) + 1) if may else None
+            tracks = tracks_of(self, heaps)
+            carried = Carried.first(scaling(X), targets, groups, heaps, weights, len(tracks))
+            self._source, self._scaling = X, scaling
+            self._sample = Sample(carried.source, targets, carried.weights)
+            self._tracker = self._hypotheses(carried, kinds)
+        self._state = self._tracker.start()
+        self._voices = self._tracker.first_voices()
         self.history_, self.n_seen_ = History(), 0
-        self._sample = Sample(carried.source, targets, carried.weights)
-        self.estimator_ = self._trained(self._sample)
+        self.estimator_ = self._answering()
 
-    def _learns_from(self, carried: Carried) -> bool:
-        """Whether the points that would be carried on are enough to learn from, as later steps have to."""
-        try:
-            self._trained(Sample(carried.source, carried.targets, carried.weights))
-        except ValueError:
-            return False
-        return True
+    def _hypotheses(self, carried: Carried, kinds: tuple[str, ...]) -> Tracker:
+        """All hypotheses of the source; the transported one is trained as it is asked."""
+        settings = settings_of(self, heaps=carried.heaps, classes=self._groups_matter)
+        panels: tuple[Panel, ...] = ()
+        if "sensors" in kinds:
+            groups = self._bins(carried.targets, carried.groups)
+            estimator = self._automatic_estimator() if _is_auto(self.estimator) else self._own_estimator()
+            views = source_views(self._source, carried.targets, groups, carried.weights, estimator, self._classes)
+            panels = tuple(Panel.of(view, self.stay) for view in views)
+        return Tracker(
+            panels, self._transport(carried, settings) if "transport" in kinds else None, carried, self._scaling.unit
+        )
+
+    def _resume(self, carried: Carried, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Takes up the state of saved arrays; what was learned from the source is learned again, to the same bits."""
+        with single_blas():
+            self._tracker = self._hypotheses(carried, hypotheses_of(self, classes=self._groups_matter))
+        self._state, self._voices = unpacked(self._tracker, arrays, self._sample)
+        self.estimator_ = self._answering()
+
+    def _transport(self, first: Carried, settings: Settings) -> TransportedSource:
+        return TransportedSource(
+            first, settings, labels_of(self), renewal_of(self), self._scaling, self._classes, self._trained
+        )
+
+    def _answering(self) -> Any:
+        """The estimator that answers, loudest first."""
+        if not self._voices:
+            return self._trained(self._sample)
+        fit = self._voices[0].fit
+        return fit.estimator if isinstance(fit, Answering) else fit.view.answers.estimator
+
+    def _told(self, X: Any) -> Double:
+        """Probabilities of the classes or values, by all hypotheses that answer."""
+        with single_blas():
+            return mixed(self._voices, self._complete(X))
+
+    def _received_of(self, told: Told, batch: Double) -> Double:
+        """What the points of a batch received: from the plan where that answers, else what was said of them."""
+        if told.transported is not None and told.voices[0].fit is told.transported:
+            return told.transported.received
+        return told.of_batch(batch)
 
     def _check_batch(self, X: Any, sample_weight: Any) -> tuple[Double, Double, npt.NDArray[np.bool_]]:
-        """The scaled points that have weight, their weights, and which of the batch they are."""
-        batch = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        """The points that take part, their weights, and which of the batch they are."""
+        batch = validate_data(self, X, dtype=np.float64, order="C", reset=False, ensure_all_finite="allow-nan")
         b = _check_sample_weight(sample_weight, batch, dtype=np.float64, ensure_non_negative=True)
         if not b.sum() > 0:
             raise ValueError("sample_weight must have a positive sum, got only zeros")
-        if len(batch) < 2 or not np.ptp(batch[b > 0], axis=0).any():
-            raise ValueError(f"a batch must have at least two different points, got {len(batch)} that are all equal")
-        held = b > 0
+        held = (b > 0) & ~np.isnan(batch).any(axis=1)
+        batch, b = batch[held], b[held]
+        if len(batch) < 2 or not np.ptp(batch, axis=0).any():
+            raise ValueError(
+                f"a batch must have at least two different points without missing values, got {len(batch)} "
+                f"{'that are all equal' if len(batch) > 1 else 'of them'}"
+            )
         with np.errstate(over="ignore"):
-            scaled = points("X", self._scaling(batch[held]))
-        return scaled, b[held] / b.sum(), held
+            points("X", self._scaling(batch))
+        return batch, b / b.sum(), held
 
-    def _scaled(self, X: Any) -> Double:
-        return self._scaling(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+    def _complete(self, X: Any) -> Double:
+        """Points of the present, with what is usual now in the place of missing values."""
+        X = self._with_gaps(X)
+        missing = np.isnan(X)
+        return np.where(missing, self.images_.mean(axis=0), X) if missing.any() else X
+
+    def _carry(self, X: Any, here: Double, there: Double) -> Double:
+        """Points carried as the source is from here to there, with what is usual here for missing values meanwhile."""
+        points = self._scaling(self._with_gaps(X))
+        missing = np.isnan(points)
+        carried = carry_points(np.where(missing, here.mean(axis=0), points), here, there, self._carried.weights)
+        return np.where(missing, np.nan, self._scaling.inverse(carried))
+
+    def _with_gaps(self, X: Any) -> Double:
+        found: Double = validate_data(self, X, dtype=np.float64, order="C", reset=False, ensure_all_finite="allow-nan")
+        return found
 
     def _first(self, method: str) -> Double:
         """Where the carried points began."""
@@ -292,43 +394,33 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             raise ValueError(f'{method} needs the source\'s own points, which source="renewed" gives up')
         return first
 
-    def _trained(self, sample: Sample) -> Any:
-        estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)
-        extra = {}
-        if has_fit_parameter(estimator, "sample_weight") and np.ptp(sample.weights) > 0:
-            extra["sample_weight"] = sample.weights * (len(sample.weights) / sample.weights.sum())
-        trained = estimator.fit(sample.points, sample.targets, **extra)
-        trained.predict(sample.points[:1])  # some find only now that they have too few points
-        return trained
+    def _own_estimator(self) -> Any:
+        """The user's estimator, or the paper's."""
+        return self._default_estimator() if self.estimator is None or _is_auto(self.estimator) else self.estimator
 
-    def _record(self, step: Step, size: int, settings: Settings) -> Record:
-        solution, unusual, warning = step.solution, signal(self.history_, step.energy), []
-        shift = np.nan if self._classes is None else step.class_shift
-        if not solution.converged:
-            warning.append(f"the plan is not solved to tol={settings.transport.tol:g} (gap {solution.gap:.1e})")
-        if unusual > UNUSUAL:
-            warning.append(f"the batch is {unusual:.0f} standard deviations further from what was expected than usual")
-        if step.denies(SHIFTED):
-            warning.append(
-                f"about {100 * shift:.0f} % of the mass seems to have changed class, which balanced marginals deny; "
-                'consider marginals="estimated"'
-            )
-        return Record(
-            step=step.carried.steps,
-            size=size,
-            track=step.track.name,
-            answer="adapted" if step.moves else "source",
-            transport=step.transport,
-            displacement=step.displacement,
-            energy=step.energy,
-            signal=unusual,
-            drift=step.drift,
-            class_shift=shift,
-            gap=solution.gap,
-            converged=solution.converged,
-            seconds=step.seconds,
-            warning="; ".join(warning),
-        )
+    def _trained(self, sample: Sample) -> Any:
+        """The estimator of the transported source: trained at every step, so never the automatic one."""
+        return fitted_clone(self._own_estimator(), sample.points, sample.targets, sample.weights)
+
+    def _record(self, told: Told, tracker: Tracker, batch: Double, size: int, began: float) -> Record:
+        if isinstance(told.voices[0].hypothesis, TransportedSource):
+            return of_transport(told, self.history_, size, self._classes, self.tol, time.perf_counter() - began)
+        names = self._names()
+        seconds = time.perf_counter() - began
+        return of_sensors(told, self.history_, size, names, self._classes, seconds)
+
+    def _names(self) -> npt.NDArray[Any]:
+        named = [f"feature {j}" for j in range(self.n_features_in_)]
+        return getattr(self, "feature_names_in_", np.array(named, dtype=object))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _among(held: npt.NDArray[np.bool_], received: Double) -> Double:

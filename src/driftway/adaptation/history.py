@@ -11,26 +11,24 @@ import numpy as np
 import numpy.typing as npt
 
 # Steps before a signal is given, the least spread of a log-energy, and the memory of a spread.
-FIRST, LEAST_SPREAD, WINDOW = 5, 0.15, 50
+FIRST, LEAST_SPREAD, WINDOW = 5, 0.3, 50
 
 
 @dataclass(frozen=True)
 class Record:
     """One step.
 
-    Attributes
-    ----------
-    step : its number, from 1
-    size : points in the batch
-    track : the hypothesis of motion that was believed
-    answer : "adapted", or "source" while no drift has been seen
-    transport : ⟨γ, C⟩, in units of the scaled features
-    displacement : how far the source went, root mean square
-    energy : the energy distance between where the source was expected and the batch
+    Attributes ---------- step : its number, from 1 size : points in the batch track : the hypothesis that was
+    believed most answer : "adapted", or "source" while no drift has been seen belief : in that hypothesis, from 0 to
+    1 misfit : the evidence against it in nats: what of the batch it leaves unexplained; NaN for the transported
+    source transport : ⟨γ, C⟩, in units of the scaled features displacement : how far the source went, root mean
+    square energy : the energy distance between what was expected and the batch, in multiples of what chance explains;
+    in units of
+        the scaled features where the transported source is the only hypothesis
     signal : how unusual that is beside the steps before, in standard deviations; NaN at first
     drift : the energy distance between source and batch, over what chance explains
     class_shift : how much of the mass seems to have changed class, from 0 to 1; NaN for a regression
-    gap, converged : of the transport plan, certified
+    gap, converged : of the transport plan, certified; NaN and True where no plan answered
     seconds : that the step took
     warning : what looked unsafe, or ""
 
@@ -40,6 +38,8 @@ class Record:
     size: int
     track: str
     answer: str
+    belief: float
+    misfit: float
     transport: float
     displacement: float
     energy: float
@@ -98,11 +98,13 @@ class History(Sequence[Record]):
 
     def __str__(self) -> str:
         header = (
-            f"{'step':>5} {'size':>6} {'track':<12} {'answer':<8} {'transport':>10} {'moved':>8} {'energy':>9} "
+            f"{'step':>5} {'size':>6} {'track':<15} {'answer':<8} {'belief':>6} {'misfit':>7} "
+            f"{'transport':>10} {'moved':>8} {'energy':>9} "
             f"{'signal':>7} {'drift':>7} {'shift':>6} {'gap':>8} {'seconds':>8}  warning"
         )
         lines = [
-            f"{r.step:>5} {r.size:>6} {r.track:<12} {r.answer:<8} {r.transport:>10.4g} {r.displacement:>8.3g} "
+            f"{r.step:>5} {r.size:>6} {r.track:<15} {r.answer:<8} {r.belief:>6.2f} {r.misfit:>7.1f} "
+            f"{r.transport:>10.4g} {r.displacement:>8.3g} "
             f"{r.energy:>9.3g} {r.signal:>7.1f} {r.drift:>7.1f} {r.class_shift:>6.2f} "
             f"{r.gap:>8.1e} {r.seconds:>8.3f}  {r.warning}"
             for r in self._records

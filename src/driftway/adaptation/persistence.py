@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from driftway.adaptation import maps, motion
 from driftway.files.atomic import replacing
 
-FORMAT, VERSION = "driftway adaptation", 1
+FORMAT, VERSION = "driftway adaptation", 2
 # Our own objects that may be parameters.
 KNOWN = {
     kind.__name__: kind
@@ -54,6 +54,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.ND
         raise ValueError(f"{path} is damaged or was not saved by driftway ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} was not saved by driftway")
+    if header["version"] < VERSION:
+        raise ValueError(
+            f"{path} has version {header['version']}, and this driftway reads version {VERSION}; fit a new estimator"
+        )
     if header["version"] > VERSION:
         raise ValueError(f"{path} has version {header['version']}, and this driftway reads up to {VERSION}; upgrade it")
     return header, arrays

@@ -12,20 +12,25 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.source.automatic import AutomaticRegressor
 
 Double = npt.NDArray[np.float64]
 
+BINS = 5  # parts of the targets' range, of equal mass, whose shares may change as those of classes do
+
 
 class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
-    """The same for a regression: everything but the class terms.
+    """A regression for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
-    Parameters and attributes are those of `ContinuousTransportClassifier`; `label_weight` has no effect, and
-    `batch_values_` are the mean values that the points of the last batch received.
+    Parameters, attributes, `explain()` and missing values are as for `ContinuousTransportClassifier`.
+    `estimator="auto"` is the mean of those among random forest, ridge regression and 5 nearest neighbours that do best
+    on the source. In the place of classes there are parts of the targets' range, whose mix may change. `label_weight`
+    has no effect, and `batch_values_` are the values of the points of the last batch.
     """
 
     @property
     def batch_values_(self) -> Double:
-        """Of the last batch, the mean value that every point received."""
+        """Of the last batch, the values that its points were given."""
         check_is_fitted(self)
         if not len(self.history_):
             raise AttributeError("batch_values_ exists after the first partial_fit")
@@ -40,5 +45,16 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     def _decode(self, predicted: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return predicted
 
+    def _chosen(self, told: Double) -> npt.NDArray[Any]:
+        return told
+
+    def _bins(self, targets: npt.NDArray[Any], groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        edges = np.unique(np.quantile(targets, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+        found = np.searchsorted(edges, targets, side="right")
+        return np.unique(found, return_inverse=True)[1].astype(np.intp)
+
     def _default_estimator(self) -> Any:
         return KNeighborsRegressor(1)
+
+    def _automatic_estimator(self) -> Any:
+        return AutomaticRegressor()

@@ -51,6 +51,8 @@ class Renewed:
             source=batch,
             targets=targets,
             groups=groups,
+            heaps=None,
+            members=groups,
             weights=b / b.sum(),
             now=now,
             expected=now + velocities[:, nearest],

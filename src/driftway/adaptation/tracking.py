@@ -107,6 +107,7 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
     chosen = int(order[0])
     believed, solution = found[chosen], next(found[k].solution for k in order if found[k].solution is not None)
     moved = believed.images - carried.now[chosen]
+    heaped = next((each for each in found if each.heaps is not None), None)
     start = carried.source if transport.static else carried.expected[chosen]
     mass, gain = transport.class_masses(start, weights, carried.groups, batch, b)
     return Step(
@@ -115,6 +116,8 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
             now=np.stack([each.images for each in found]),
             expected=np.stack([each.ahead for each in found]),
             masses=np.stack([each.masses for each in found]),
+            heaps=None if heaped is None else heaped.heaps,
+            members=carried.members if heaped is None or heaped.members is None else heaped.members,
             scores=scores,
             still=still,
             drifting=carried.drifting or not settings.stay or bool(still > scores.min() + LOST),

@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.carried import Carried
-from driftway.adaptation.gaussians import gaussians_of
+from driftway.adaptation.gaussians import parameters
+from driftway.adaptation.heaps import Heaps
 from driftway.adaptation.maps import AffineMap, BarycentricMap, MapModel
 from driftway.adaptation.motion import AffineMotion, MotionModel
+from driftway.adaptation.registration import registered
 from driftway.adaptation.transport import Transport
 from driftway.problem.solution import Solution
 
 Double = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.intp]
 
 
 class Caution(NamedTuple):
@@ -41,7 +44,7 @@ class Followed(NamedTuple):
 
     `images` are where the source is now (n×d), `masses` those of its points (n), `ahead` where it is expected next
     (n×d), `transport` what the move cost. A track that solved a transport problem has its `solution`; one that did
-    not has `received`, the shares of the classes in every target point (m×K).
+    not has `received`, the shares of the classes in every target point (m×K), `heaps` and the `members` of these (n).
     """
 
     images: Double
@@ -50,6 +53,8 @@ class Followed(NamedTuple):
     transport: float
     solution: Solution | None = None
     received: Double | None = None
+    heaps: Heaps | None = None
+    members: Groups | None = None
 
 
 class Track(Protocol):
@@ -74,7 +79,10 @@ class Track(Protocol):
 
 @dataclass(frozen=True)
 class TransportTrack:
-    """Transport to the batch, a model of the map, and one of the motion."""
+    """Transport to the batch, a model of the map, and one of the motion.
+
+    `registers` says whether an affine map that makes the batch unlikely is looked for anew, by likelihood.
+    """
 
     name: str
     map: MapModel
@@ -82,6 +90,7 @@ class TransportTrack:
     keeps_shape: bool = True
     caution: Caution = NONE
     harmless: bool = False
+    registers: bool = False
 
     def follow(self, carried: Carried, own: int, batch: Double, b: Double, transport: Transport) -> Followed:
         now, expected, groups, size = carried.now[own], carried.expected[own], carried.groups, len(batch)
@@ -89,36 +98,39 @@ class TransportTrack:
         solution, masses = transport.solve(start, expected, carried.weights, groups, batch, b, not carried.steps)
         barycentric = np.asarray(solution.plan.barycentric_map(batch), dtype=np.float64)
         images = self.map.images(start, barycentric, masses, size)
+        if self.registers:
+            images = registered(images, start, masses, batch, b)
         ahead = self.motion.predict(now, images, expected - now, groups, masses, size)
         return Followed(images, masses, ahead, transport.cost_of(solution, start, batch), solution)
 
 
 @dataclass(frozen=True)
 class ClusterTrack:
-    """The classes as Gaussians with free masses, each moved by the optimal map between Gaussians."""
+    """The classes as heaps with free masses, each moved by the optimal map between Gaussians."""
 
     name: str
-    motion: MotionModel
     caution: Caution = NONE
     keeps_shape: bool = False
     harmless: bool = True  # by the trial that every source must pass
 
     def follow(self, carried: Carried, own: int, batch: Double, b: Double, transport: Transport) -> Followed:
-        now, expected, groups = carried.now[own], carried.expected[own], carried.groups
-        before = gaussians_of(expected, carried.masses[own], groups)
+        assert carried.heaps is not None
+        before, expected = carried.heaps.ahead(), carried.expected[own]
         after = before.adapted(batch, b)
-        images = before.carry(expected, groups, after)
-        masses = carried.masses[own] * (after.masses / before.masses)[groups]
-        ahead = self.motion.predict(now, images, expected - now, groups, masses, len(batch))
+        images, members = before.carry(expected, carried.members, after)
+        shares = np.bincount(members, carried.weights, len(after.masses))
+        masses = carried.weights * after.masses[members] / shares[members]
+        masses = masses / masses.sum()
         moved = float(masses @ ((images - expected) ** 2).sum(axis=1))
-        return Followed(images, masses, ahead, moved, received=after.responsibilities(batch).T)
+        ahead, received = images + after.velocities[members], after.posteriors(batch)
+        return Followed(images, masses, ahead, moved, received=received, heaps=after, members=members)
 
 
-def default_tracks(clusters: bool) -> tuple[Track, ...]:
-    """Fast and slow affine drift, classes that go their own ways, and clusters if the classes are such."""
+def default_tracks(heaps: Heaps | None) -> tuple[Track, ...]:
+    """Fast and slow affine drift, classes that go their own ways, and heaps if the classes are such."""
     tracks: tuple[Track, ...] = (
-        TransportTrack("affine", AffineMap(), AffineMotion(1.0)),
-        TransportTrack("slow affine", AffineMap(), AffineMotion(0.3), caution=Caution(per_point=10.0)),
+        TransportTrack("affine", AffineMap(), AffineMotion(1.0), registers=True),
+        TransportTrack("slow affine", AffineMap(), AffineMotion(0.3), caution=Caution(per_point=10.0), registers=True),
         TransportTrack(
             "free",
             BarycentricMap(),
@@ -127,4 +139,8 @@ def default_tracks(clusters: bool) -> tuple[Track, ...]:
             caution=Caution(-0.3, 20.0, 1.2),
         ),
     )
-    return (*tracks, ClusterTrack("clusters", AffineMotion(0.3, by_class=True))) if clusters else tracks
+    if heaps is None:
+        return tracks
+    # Heaps beyond one a class may be parts of a shape, of which each is free to go its own way.
+    surplus = float((len(heaps.means) - heaps.classes) * parameters(heaps.means.shape[1]))
+    return (*tracks, ClusterTrack("clusters", Caution(per_point=surplus)))

@@ -35,8 +35,9 @@ def adapt(
     interval: given.Interval = 1.0,
     until_idle: given.UntilIdle = None,
     regression: given.Regression = False,
-    estimator: given.Inner = "nearest",
+    estimator: given.Inner = "auto",
     neighbours: given.Neighbours = None,
+    hypotheses: given.Hypotheses = "auto",
     marginals: given.Marginals = "balanced",
     clusters: given.Clusters = True,
     scale: given.Scale = "auto",
@@ -65,6 +66,7 @@ def adapt(
     """
     settings: dict[str, Any] = {
         "estimator": inner(estimator, neighbours, regression),
+        "hypotheses": hypotheses,
         "marginals": marginals,
         "clusters": clusters,
         "scale": None if scale == "none" else scale,

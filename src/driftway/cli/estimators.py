@@ -17,10 +17,12 @@ Estimator = ContinuousTransportClassifier | ContinuousTransportRegressor
 
 
 def inner(name: str, neighbours: int | None, regression: bool) -> Any:
-    """What is trained after every step; None for the estimator's own default, one neighbour."""
-    if neighbours is not None and name != "nearest":
+    """What answers: "auto", None for the paper's one neighbour, or an estimator."""
+    if neighbours is not None and name not in ("auto", "nearest"):
         raise UserError(f"--neighbours goes with --estimator nearest, not {name}")
-    if name == "nearest":
+    if name == "auto" and neighbours is None:
+        return name
+    if name in ("auto", "nearest"):
         if neighbours is None:
             return None
         if neighbours < 1:

@@ -76,12 +76,20 @@ Regression = Annotated[
     bool, typer.Option("--regression", help="Labels are quantities, not classes.", rich_help_panel=METHOD)
 ]
 Inner = Annotated[
-    Literal["nearest", "linear", "forest"],
-    typer.Option(help="What is trained after every step: neighbours, a linear model, trees.", rich_help_panel=METHOD),
+    Literal["auto", "nearest", "linear", "forest"],
+    typer.Option(
+        help="What answers: a vote chosen on the source, neighbours, a linear model, trees.", rich_help_panel=METHOD
+    ),
 ]
 Neighbours = Annotated[
     int | None,
-    typer.Option(help="How many neighbours vote; 1 by default.", metavar="K", rich_help_panel=METHOD),
+    typer.Option(help="How many neighbours vote, for --estimator nearest.", metavar="K", rich_help_panel=METHOD),
+]
+Hypotheses = Annotated[
+    Literal["auto", "sensors", "transport"],
+    typer.Option(
+        help="What may drift: gains, offsets and mix; all that transport follows; or both.", rich_help_panel=METHOD
+    ),
 ]
 Marginals = Annotated[
     Literal["balanced", "estimated"],

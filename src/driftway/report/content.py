@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from driftway.adaptation import ContinuousTransportClassifier
-from driftway.adaptation.estimator import UNUSUAL
 from driftway.adaptation.history import COLUMNS
+from driftway.adaptation.recording import UNUSUAL
 from driftway.report.snapshot import Snapshot
 
 # Steps that the slider stops at.

@@ -1,0 +1,82 @@
+"""What a hypothesis is: it expects a batch, is fitted to it, answers for it, and explains what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Double = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """A distribution before the batch is seen: points in the units of the data, and their masses."""
+
+    points: Double
+    masses: Double
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """What happened since the source, by one hypothesis.
+
+    `shift` is how far the features went, in their own deviations; `gain` by which factor their spread changed; `mix`
+    the shares of the classes now.
+    """
+
+    shift: Double
+    gain: Double
+    mix: Double
+
+
+class Fit(Protocol):
+    """A hypothesis after it has seen a batch.
+
+    `misfit` and `energy` are the evidence against it in nats, see `driftway.adaptation.judge`; `state` is where it
+    goes on from.
+    """
+
+    @property
+    def state(self) -> Any: ...
+    @property
+    def misfit(self) -> float: ...
+    @property
+    def energy(self) -> float: ...
+
+    def posteriors(self, X: Double) -> Double:
+        """Probabilities of the classes (m×K) for points of the present, or values (m) for a regression."""
+
+    def images(self) -> Double:
+        """Where the points of the source are now (n×d)."""
+
+    def explain(self) -> Moved:
+        """Which features and classes moved."""
+
+
+class Hypothesis(Protocol):
+    """An idea of how batches come from the source.
+
+    `moves` says whether it has a map, `freedom` how many numbers it fits to each batch beside the map, and
+    `head_start` how many nats of evidence against it are needed before those that move are believed as much.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def moves(self) -> bool: ...
+    @property
+    def freedom(self) -> int: ...
+    @property
+    def head_start(self) -> float: ...
+
+    def start(self) -> Any:
+        """The state before the first batch."""
+
+    def expect(self, state: Any) -> Expectation:
+        """What the next batch will look like."""
+
+    def fit(self, state: Any, batch: Double) -> Fit:
+        """Fits a batch, in the units of the data; the state is not changed."""

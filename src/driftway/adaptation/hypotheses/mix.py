@@ -1,0 +1,44 @@
+"""Shares of the classes in a batch, from the probabilities that a classifier gives its points (label shift)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Double = npt.NDArray[np.float64]
+
+# Rounds of EM; they stop when no share changes by more than this.
+ROUNDS, CHANGE = 100, 1e-5
+
+
+def estimated_mix(proba: Double, shares: Double, prior: Double, pseudo_counts: float) -> Double:
+    """The shares in a batch by expectation maximisation (Saerens, Latinne and Decaestecker 2002), with a prior.
+
+    `proba` are those of a classifier that learned with `shares`; the prior counts as so many points more.
+    """
+    mix = shares
+    for _ in range(ROUNDS):
+        weighted = corrected(proba, mix, shares)
+        new = (weighted.sum(axis=0) + pseudo_counts * prior) / (len(proba) + pseudo_counts)
+        if np.abs(new - mix).max() < CHANGE:
+            return new
+        mix = new
+    return mix
+
+
+def corrected(proba: Double, mix: Double, shares: Double) -> Double:
+    """Probabilities of a classifier that learned with `shares`, where the classes have those of `mix`."""
+    out = proba * (mix / shares)
+    return out / np.maximum(out.sum(axis=1, keepdims=True), 1e-300)
+
+
+def earned_mix(proba: Double, shares: Double, believed: Double, overdispersion: float) -> Double:
+    """The mix to correct answers for: EM around the believed one, shrunk to the source's as far as it has no evidence.
+
+    The believed mix counts as half as many points as the batch. The likelihood ratio of the two mixes has K − 1 degrees
+    of freedom, so that this much of it is chance; James and Stein's rule keeps the rest.
+    """
+    mix = estimated_mix(proba, shares, believed, 0.5 * len(proba))
+    gain = 2.0 * np.log(np.maximum((proba * (mix / shares)).sum(axis=1), 1e-300)).sum() / overdispersion
+    kept = max(0.0, 1.0 - 2.0 * (len(shares) - 1) / max(gain, 1e-9))
+    return shares + kept * (mix - shares)

@@ -1,0 +1,117 @@
+"""The record of a step, and what to warn of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.adaptation.history import History, Record, signal
+from driftway.adaptation.hypotheses.sensors import SensorFit
+from driftway.adaptation.judge import UNEXPLAINED
+from driftway.adaptation.tracker import Told
+from driftway.adaptation.tracking import SHIFTED
+
+Double = npt.NDArray[np.float64]
+
+UNUSUAL = 5.0  # standard deviations of the log-energy beyond which a step warns
+
+
+def of_transport(told: Told, history: History, size: int, classes: int | None, tol: float, seconds: float) -> Record:
+    """The record of a step that the transported source answers."""
+    assert told.transported is not None
+    step, voice = told.transported.step, told.voices[0]
+    solution, warning = step.solution, []
+    # Among other hypotheses distances are in multiples of chance, as theirs are.
+    energy, drift = (told.far, told.drift) if told.fits else (step.energy, step.drift)
+    unusual = signal(history, energy)
+    shift = np.nan if classes is None else step.class_shift
+    if not solution.converged:
+        warning.append(f"the plan is not solved to tol={tol:g} (gap {solution.gap:.1e})")
+    warning += _put_aside(told) if told.aside else _unusual(unusual)
+    if step.denies(SHIFTED):
+        warning.append(
+            f"about {100 * shift:.0f} % of the mass seems to have changed class, which balanced marginals deny; "
+            'consider marginals="estimated"'
+        )
+    return Record(
+        step=len(history) + 1,
+        size=size,
+        track=step.track.name,
+        answer="adapted" if step.moves else "source",
+        belief=voice.weight,
+        misfit=np.nan,
+        transport=step.transport,
+        displacement=step.displacement,
+        energy=energy,
+        signal=unusual,
+        drift=drift,
+        class_shift=shift,
+        gap=solution.gap,
+        converged=solution.converged,
+        seconds=seconds,
+        warning="; ".join(warning),
+    )
+
+
+def of_sensors(
+    told: Told,
+    history: History,
+    size: int,
+    names: Any,
+    classes: int | None,
+    seconds: float,
+) -> Record:
+    """The record of a step that gains and offsets answer."""
+    voice = told.voices[0]
+    hypothesis, fit = voice.hypothesis, voice.fit
+    assert isinstance(fit, SensorFit)
+    unusual, warning = signal(history, told.far), []
+    if told.aside:
+        warning += _put_aside(told)
+    elif _left(told) > UNEXPLAINED:
+        warning.append(f"the batch is not well explained ({_left(told):.0f} nats are left): answers may be wrong")
+    if not told.aside:
+        warning += _unusual(unusual)
+    if dead := [str(names[j]) for j in np.flatnonzero(~fit.alive)]:
+        warning.append(f"{', '.join(dead[:5])}{' …' if len(dead) > 5 else ''} stand still and were left out")
+    moved = fit.map.gain * fit.view.classes.points + fit.map.offset - fit.view.classes.points
+    mix = np.sum([each.weight * each.fit.explain().mix for each in told.voices], axis=0)
+    weights = fit.view.classes.weights
+    return Record(
+        step=len(history) + 1,
+        size=size,
+        track=hypothesis.name,
+        answer="adapted" if hypothesis.moves else "source",
+        belief=float(sum(each.weight for each in told.voices if each.hypothesis.name == hypothesis.name)),
+        misfit=float(fit.misfit + fit.energy),
+        transport=float(weights @ (moved**2).sum(axis=1)),
+        displacement=float(np.sqrt(weights @ (moved**2).sum(axis=1))),
+        energy=told.far,
+        signal=unusual,
+        drift=told.drift,
+        class_shift=np.nan if classes is None else 0.5 * float(np.abs(mix - fit.view.classes.shares).sum()),
+        gap=np.nan,
+        converged=True,
+        seconds=seconds,
+        warning="; ".join(warning),
+    )
+
+
+def _put_aside(told: Told) -> list[str]:
+    return [
+        f"no hypothesis explains the batch ({_left(told):.0f} nats are left): it was answered as well as can be and "
+        "has changed nothing; a second one like it will be followed"
+    ]
+
+
+def _unusual(deviations: float) -> list[str]:
+    if not deviations > UNUSUAL:
+        return []
+    return [f"the batch is {deviations:.0f} standard deviations further from what was expected than usual"]
+
+
+def _left(told: Told) -> float:
+    """The nats that the best hypothesis leaves."""
+    return min(fit.misfit + fit.energy for fits in told.fits for fit in fits)

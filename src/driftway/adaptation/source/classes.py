@@ -1,0 +1,122 @@
+"""The classes of the labelled source in standardised units: moments, discriminant directions, and clouds of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.covariance import ledoit_wolf
+
+from driftway.adaptation.source.clouds import ClassClouds, class_clouds
+
+Double = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.intp]
+
+# The total covariance is shrunk this much towards independent features, so that it can be inverted.
+SHRUNK = 0.05
+# More discriminant directions than this are noise on a few hundred labelled points.
+MOST_DIRECTIONS = 9
+# Fourth moments below that of two points and above that of very heavy tails are accidents of the sample.
+KURTOSIS = (1.5, 1000.0)
+# In the full space points are compared within this many deviations: what is further out is out.
+REACH = 4.0
+# A feature with so few values on the source is a code or a count of few, which no gain or offset turns into another.
+FEW_VALUES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class SourceClasses:
+    """What the hypotheses need to know of the labelled source.
+
+    Attributes
+    ----------
+    centre, unit : mean and standard deviation of the features (d); all else is in these units
+    points, groups, weights : the source (n×d), its class numbers and its masses
+    shares : of the classes (K)
+    means, variances : of the features in every class (K×d)
+    spectrum, axes : eigenvalues and eigenvectors of the total covariance
+    dimension : the effective one, (tr C)² / tr C²
+    kurtosis : fourth moments of the features (d)
+    movable : the features that a gain and an offset may change (d)
+    directions : discriminant directions, whitened within classes (d×r)
+    near : the classes in the discriminant space
+    full : the classes in the whole space, within `REACH`
+
+    """
+
+    centre: Double
+    unit: Double
+    points: Double
+    groups: Groups
+    weights: Double
+    shares: Double
+    means: Double
+    variances: Double
+    spectrum: Double
+    axes: Double
+    dimension: float
+    kurtosis: Double
+    movable: npt.NDArray[np.bool_]
+    directions: Double
+    near: ClassClouds
+    full: ClassClouds
+
+    def standardised(self, X: Double) -> Double:
+        """In units of the source; numbers of another world end at a thousand deviations."""
+        return np.clip((X - self.centre) / self.unit, -1e3, 1e3)
+
+    def moments(self, mix: Double) -> tuple[Double, Double]:
+        """Mean and variance of the features if the classes have these shares."""
+        mean = mix @ self.means
+        return mean, np.maximum(mix @ (self.variances + self.means**2) - mean**2, 1e-6)
+
+
+def source_classes(X: Double, groups: Groups, weights: Double, classes: int) -> SourceClasses:
+    """Learns the classes from a labelled source."""
+    weights = weights / weights.sum()
+    centre = weights @ X
+    spread = np.sqrt(weights @ (X - centre) ** 2)
+    unit = np.where(spread > 1e-9 * np.abs(centre) + 1e-300, spread, 1.0)
+    Z = (X - centre) / unit
+    n, d = Z.shape
+    inside = np.zeros((n, classes))
+    inside[np.arange(n), groups] = weights
+    shares = inside.sum(axis=0)
+    inside /= shares
+    means = inside.T @ Z
+    variances = np.maximum(inside.T @ Z**2 - means**2, 0.0)
+    total = (1.0 - SHRUNK) * (Z * weights[:, None]).T @ Z + SHRUNK * np.eye(d)
+    spectrum, axes = np.linalg.eigh(total)
+    directions = _discriminants(Z, means, groups, shares)
+    return SourceClasses(
+        centre=centre,
+        unit=unit,
+        points=Z,
+        groups=groups,
+        weights=weights,
+        shares=shares,
+        means=means,
+        variances=variances,
+        spectrum=spectrum,
+        axes=axes,
+        dimension=float(np.trace(total) ** 2 / np.sum(total**2)),
+        kurtosis=np.clip(weights @ Z**4, *KURTOSIS),
+        movable=np.array([np.unique(column).size > FEW_VALUES for column in X.T]),
+        directions=directions,
+        near=class_clouds(Z @ directions, groups, weights, classes),
+        full=class_clouds(np.clip(Z, -REACH, REACH), groups, weights, classes),
+    )
+
+
+def _discriminants(Z: Double, means: Double, groups: Groups, shares: Double) -> Double:
+    """Directions in which the classes differ most, in units of their spread; principal ones where all are one class."""
+    d, classes = Z.shape[1], len(shares)
+    within = ledoit_wolf(Z - means[groups])[0] + 1e-6 * np.eye(d)
+    values, vectors = np.linalg.eigh(within)
+    whitening = vectors / np.sqrt(values)
+    if classes == 1:
+        return whitening[:, -min(d, 2) :]
+    between = (means - shares @ means) * np.sqrt(shares)[:, None]
+    found = np.linalg.svd(between @ whitening, full_matrices=False)[2]
+    return whitening @ found[: min(classes - 1, d, MOST_DIRECTIONS)].T

@@ -1,0 +1,288 @@
+"""One step of the tracker: every hypothesis is fitted to the batch, and the judge says what is believed of each.
+
+In every view of the source (features as given, features on a logarithmic scale) the same hypotheses compete, and the
+views answer with the weights that the labelled source gives them. The transported source is a hypothesis of its own:
+it follows what no gain and no offset explains, such as rotations and classes that go their own ways, and answers only
+when the judge says that it must.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.adaptation.carried import Carried
+from driftway.adaptation.energy import energy_distance
+from driftway.adaptation.hypotheses.selected import Selected
+from driftway.adaptation.hypotheses.sensors import SensorFit, Sensors
+from driftway.adaptation.hypotheses.transport import Answering, Transported, TransportedSource
+from driftway.adaptation.judge import UNEXPLAINED, Beliefs, Contest, Rivalry, judged, unexplained
+from driftway.adaptation.source.classes import REACH
+from driftway.adaptation.source.view import SourceView
+
+Double = npt.NDArray[np.float64]
+
+# A hypothesis that is believed less than this does not answer, which saves its time and changes nothing.
+UNHEARD = 0.01
+# The evidence in nats that those who move must have over those who stay (odds of seven to one): doubt is no reason.
+HEAD_START = 2.0
+# A batch is a surprise if it is four times further from what was expected than usual; the usual is at first taken to be
+# three times what chance explains, and then averaged with this weight of a batch.
+SURPRISE, FIRST_USUAL, RATE = float(np.log(4.0)), float(np.log(3.0)), 0.2
+# Another state is returned to if it expected a surprise clearly better: half as far.
+RETURNED = float(np.log(2.0))
+# States before surprises that are remembered, beside the source.
+REMEMBERED = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Hypotheses that look at the same view of the source."""
+
+    hypotheses: tuple[Sensors, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the answer."""
+        return self.hypotheses[0].view.share
+
+    @classmethod
+    def of(cls, view: SourceView, stay: bool) -> Panel:
+        """Nothing moves and the mix is free (if it may `stay`); sensors age and the mix is the source's; both at once.
+
+        For a regression the inputs may be selected as well where nothing moves.
+        """
+        moving = Sensors(view, True, False), Sensors(view, True, True)
+        regression = view.answers.classes is None
+        still = Selected(view, False, True) if regression else Sensors(view, False, True, HEAD_START)
+        return cls((still, *moving) if stay else moving)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackerState:
+    """Where every hypothesis goes on from, what is believed of them, and whether the last batch was put aside.
+
+    `usual` is how far batches usually are from what was expected, as the logarithm of a multiple of chance; `before`
+    are the states before the last surprises, to which the stream may return; `surprised` says that the last batch was
+    one.
+    """
+
+    panels: tuple[tuple[Any, ...], ...]
+    beliefs: tuple[Beliefs, ...]
+    carried: Any
+    rivalry: Rivalry
+    aside: int
+    usual: float = FIRST_USUAL
+    before: tuple[TrackerState, ...] = ()
+    surprised: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Voice:
+    """A fitted hypothesis that answers, and its weight."""
+
+    hypothesis: Sensors | TransportedSource
+    fit: SensorFit | Answering
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What the tracker made of a batch.
+
+    `voices` answer, the loudest first; `transported` is the transported source's fit if it was asked, and `fits` are
+    those of the other hypotheses, view by view. `aside` says that no hypothesis explains the batch, so that it has
+    changed no state, and `resampled` that hypotheses saw the batch's points as often as their weights say. `far` and
+    `drift` are the energy distances between the batch and what was expected, and the source, in multiples of chance.
+    """
+
+    state: TrackerState
+    voices: tuple[Voice, ...]
+    transported: Transported | None
+    fits: tuple[tuple[SensorFit, ...], ...]
+    aside: bool
+    resampled: bool = False
+    far: float = np.nan
+    drift: float = np.nan
+
+    def of_batch(self, batch: Double) -> Double:
+        """The belief-weighted probabilities of the classes of the batch's points, or their values."""
+        if self.resampled:
+            return mixed(self.voices, batch)
+        return np.sum([voice.weight * voice.fit.of_batch() for voice in self.voices], axis=0)
+
+
+def mixed(voices: tuple[Voice, ...], X: Double) -> Double:
+    """What hypotheses say, by their weights."""
+    told = [voice.weight * voice.fit.posteriors(X) for voice in voices]
+    return np.sum(told, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Tracker:
+    """All hypotheses; `carried` is the source at rest, for states where nothing is transported, `unit` its units."""
+
+    panels: tuple[Panel, ...]
+    transport: TransportedSource | None
+    carried: Carried
+    unit: Double
+
+    def start(self) -> TrackerState:
+        return TrackerState(
+            panels=tuple(tuple(each.start() for each in panel.hypotheses) for panel in self.panels),
+            beliefs=tuple(Beliefs.first(len(panel.hypotheses)) for panel in self.panels),
+            carried=self.carried if self.transport is None else self.transport.start(),
+            rivalry=Rivalry(),
+            aside=0,
+        )
+
+    def first_voices(self) -> tuple[Voice, ...]:
+        """Who answers before any batch has come: the source's own estimators."""
+        unmoved = [panel.hypotheses[0] for panel in self.panels]
+        return tuple(Voice(each, each.answering(), each.view.share) for each in unmoved)
+
+    def advance(self, state: TrackerState, batch: Double, b: Double) -> Told:
+        """The step to a batch with weights b; the state itself is not changed."""
+        if not self.panels:
+            assert self.transport is not None
+            only = self.transport.fit(state.carried, batch, b)
+            after = TrackerState((), (), only.state, state.rivalry, 0)
+            return Told(after, (Voice(self.transport, only, 1.0),), only, (), False)
+        far = self.surprise(state, batch, b)
+        moved = self.surprise(self.start(), batch, b)
+        surprised = far > state.usual + SURPRISE
+        usual = state.usual + RATE * min(far - state.usual, SURPRISE)
+        if not surprised and not state.surprised:
+            told = self._step(state, batch, b, False)
+            after = replace(told.state, usual=usual, before=state.before)
+            return replace(told, state=after, far=float(np.exp(far)), drift=float(np.exp(moved)))
+        # A fault, a jump, or a return. Whichever it is, the state before is remembered; where another one expected this
+        # batch, the stream goes on from there, so that a fault has changed nothing. Right after a surprise the state
+        # before it need be less clearly better.
+        others = [*state.before, self.start()]
+        distances = np.array([*(self.surprise(other, batch, b) for other in state.before), moved])
+        margins = np.full(len(others), RETURNED)
+        margins[0] *= 0.5 if state.surprised else 1.0
+        best = int(np.argmin(distances + margins))
+        # A state to return to is one that is hardly surprised itself.
+        returns = bool(distances[best] < min(far - margins[best], state.usual + 0.5 * SURPRISE))
+        told = self._step(
+            replace(others[best], aside=state.aside) if returns else state, batch, b, surprised and not returns
+        )
+        before = state.before
+        if surprised:
+            kept = [other for number, other in enumerate(before) if not (returns and number == best)]
+            before = (replace(state, before=()), *kept)[:REMEMBERED]
+        after = replace(told.state, usual=usual, before=before, surprised=surprised and not returns)
+        return replace(told, state=after, far=float(np.exp(far)), drift=float(np.exp(moved)))
+
+    def surprise(self, state: TrackerState, batch: Double, b: Double) -> float:
+        """How far a batch is from what the answering hypothesis expects, as the logarithm of a multiple of chance.
+
+        Features count in the units of the source, or by their spread in the batch where that is larger, and nothing is
+        further away than `REACH` of these.
+        """
+        if self.transport is not None and state.rivalry.overrules:
+            expected = self.transport.expect(state.carried)
+        else:
+            believed = int(np.argmax(state.beliefs[0].shares))
+            expected = self.panels[0].hypotheses[believed].expect(state.panels[0][believed])
+        centre, unit = b @ batch, np.maximum(batch.std(axis=0), self.unit)
+        there, here = (np.clip((points - centre) / unit, -REACH, REACH) for points in (expected.points, batch))
+        energy, chance = energy_distance(there, here, expected.masses, b)
+        return float(np.log(max(energy, 1e-300) / max(chance, 1e-300)))
+
+    def _step(self, state: TrackerState, batch: Double, b: Double, surprised: bool) -> Told:
+        even = resampled(batch, b)
+        fits = tuple(
+            tuple(each.fit(own, even) for each, own in zip(panel.hypotheses, states, strict=True))
+            for panel, states in zip(self.panels, state.panels, strict=True)
+        )
+        beliefs = tuple(
+            judged(before, panel.hypotheses, found)
+            for before, panel, found in zip(state.beliefs, self.panels, fits, strict=True)
+        )
+        voices = self._voices(beliefs, fits)
+        transported, rivalry = self._rival(state, batch, b, fits, surprised)
+        aside = not (state.aside or rivalry.overrules) and all(map(unexplained, state.beliefs, fits))
+        if transported is not None and rivalry.overrules:
+            assert self.transport is not None
+            voices = (Voice(self.transport, transported, 1.0),)
+        if aside:
+            after = TrackerState(state.panels, state.beliefs, state.carried, state.rivalry, 1)
+        else:
+            carried = state.carried if transported is None else transported.state
+            after = TrackerState(tuple(tuple(fit.state for fit in own) for own in fits), beliefs, carried, rivalry, 0)
+        return Told(after, voices, transported, fits, aside, even is not batch)
+
+    def _voices(self, beliefs: tuple[Beliefs, ...], fits: tuple[tuple[SensorFit, ...], ...]) -> tuple[Voice, ...]:
+        found = []
+        for panel, believed, own in zip(self.panels, beliefs, fits, strict=True):
+            heard = np.where(believed.shares > UNHEARD, believed.shares, 0.0)
+            heard *= panel.share / heard.sum()
+            found += [
+                Voice(*each) for each in zip(panel.hypotheses, own, map(float, heard), strict=True) if each[2] > 0
+            ]
+        return tuple(sorted(found, key=lambda voice: -voice.weight))
+
+    def _rival(
+        self, state: TrackerState, batch: Double, b: Double, fits: tuple[tuple[SensorFit, ...], ...], surprised: bool
+    ) -> tuple[Transported | None, Rivalry]:
+        """The transported source's fit, and whether it answers."""
+        if self.transport is None:
+            return None, state.rivalry
+        scaled, m, d = self.transport.scaling(batch), len(batch), batch.shape[1]
+        freedom, rivalry, carried = d * d - d, state.rivalry, state.carried
+        left = min(each.misfit + each.energy for own in fits for each in own)
+        expected = [each.expect(own) for each, own in zip(self.panels[0].hypotheses, state.panels[0], strict=True)]
+        if surprised and left > UNEXPLAINED and not rivalry.overrules:
+            turned = self.transport.jumped(batch, b)
+            if turned is not None:  # the source as a whole, by a map that keeps distances
+                return self.transport.fit(turned, batch, b), Rivalry(batches=1, overrules=True)
+        if rivalry.rests(freedom, m):
+            rivalry = rivalry.unheard(left)
+            if rivalry.rests(freedom, m):
+                return None, rivalry
+            # It goes on from where the source is seen by the hypothesis that was believed until now.
+            carried, rivalry = (
+                self.transport.restarted(expected[int(np.argmax(state.beliefs[0].shares))]),
+                Rivalry(left=left),
+            )
+        fit = self.transport.fit(carried, batch, b)
+        # In units in which no feature counts for more than it did at the source, whatever happened to its own units.
+        usual = np.maximum(self.carried.source.std(axis=0), 1e-12)
+        unit = np.maximum(scaled.std(axis=0) / usual, 1.0)
+
+        def distance(points: Double, masses: Double) -> tuple[float, float]:
+            return energy_distance(points / unit, scaled / unit, masses, b)
+
+        after = fit.state
+        fitted, chance = distance(after.images, after.masses[after.chosen])
+        contest = Contest(
+            expected=min(distance(self.transport.scaling(each.points), each.masses)[0] for each in expected),
+            own_expected=distance(carried.expected[after.chosen], carried.masses[after.chosen])[0],
+            chance=chance,
+            left=left,
+            own_left=2.0 * max(fitted - chance, 0.0) / max(chance, 1e-300),
+            moves=fit.step.moves,
+            freedom=freedom,
+            size=m,
+        )
+        return fit, rivalry.heard(contest)
+
+
+def resampled(batch: Double, b: Double) -> Double:
+    """The batch with equal weights: points as often as their weights say, by systematic resampling.
+
+    It goes through the points in an order drawn at random, always the same one: weights that alternate with the rows
+    would meet its levels in step, and rows of small weight would never be drawn.
+    """
+    if np.ptp(b) == 0:
+        return batch
+    order = np.random.default_rng(0).permutation(len(batch))
+    levels = (np.arange(len(batch)) + 0.5) / len(batch)
+    drawn = np.minimum(np.searchsorted(np.cumsum(b[order] / b.sum()), levels), len(batch) - 1)
+    return batch[np.sort(order[drawn])]

@@ -1,0 +1,40 @@
+"""What happened, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftway.adaptation.hypotheses.hypothesis import Moved
+
+# Features and classes that are worth a word: a fifth of a deviation, a fifth of the spread, a twentieth of the points.
+SHIFT, GAIN, SHARE = 0.2, 0.2, 0.05
+# So many are named, those that moved most.
+NAMED = 3
+
+
+def in_words(moved: Moved, usual: Any, features: Sequence[str], classes: Sequence[Any]) -> str:
+    """One sentence on the features and classes that moved most since the source; `usual` are the shares it had."""
+    parts = []
+    by_shift = np.argsort(-np.abs(moved.shift))[:NAMED]
+    parts += [
+        f"{features[j]} {'rose' if moved.shift[j] > 0 else 'fell'} by {abs(moved.shift[j]):.1f} deviations"
+        for j in by_shift
+        if abs(moved.shift[j]) >= SHIFT
+    ]
+    by_gain = np.argsort(-np.abs(np.log(np.maximum(moved.gain, 1e-12))))[:NAMED]
+    parts += [
+        f"the spread of {features[j]} is {moved.gain[j]:.2g} times what it was"
+        for j in by_gain
+        if abs(np.log(max(float(moved.gain[j]), 1e-12))) >= GAIN
+    ]
+    if len(classes) == len(moved.mix):
+        change = np.asarray(moved.mix) - np.asarray(usual)
+        parts += [
+            f"{100 * moved.mix[k]:.0f} % are {classes[k]} instead of {100 * usual[k]:.0f} %"
+            for k in np.argsort(-np.abs(change))[:NAMED]
+            if abs(change[k]) >= SHARE
+        ]
+    return "since the source, " + "; ".join(parts) if parts else "nothing moved since the source"
