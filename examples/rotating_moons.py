@@ -53,11 +53,16 @@ def table(shots: Sequence[Snapshot]) -> str:
     )
     lines = [
         f"{shot.record['step']:>4} {shot.key:>7} {shot.score:>9.1%} {shot.baseline:>10.1%} {shot.confidence:>11.1%} "
-        f"{'–' if shot.record['signal'] is None else format(shot.record['signal'], '.1f'):>7} "
-        f"{shot.record['transport']:>10.4f} {shot.record['gap']:>9.1e}  {shot.record['track']}"
+        f"{number(shot.record['signal'], '.1f'):>7} {shot.record['transport']:>10.4f} "
+        f"{number(shot.record['gap'], '.1e'):>9}  {shot.record['track']}"
         for shot in shots
     ]
     return "\n".join([header, *lines])
+
+
+def number(value: float | None, form: str) -> str:
+    """A number, or a dash where there is none: no signal at first, no gap where no plan answered."""
+    return "–" if value is None else format(value, form)
 
 
 def main() -> None:
