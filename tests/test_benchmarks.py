@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.__main__ import write_page
 from benchmarks.interleave import Budget, Endurance, Entrant, Record, Rung, race, ratio
@@ -25,6 +20,7 @@ from benchmarks.reading import at_least, equal_objective
 from benchmarks.report import page, terminal
 from benchmarks.scale import Scale
 from benchmarks.storage import load, save
+from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
 
 
 def clouds(n: int = 30, m: int = 20) -> tuple[np.ndarray, np.ndarray]:

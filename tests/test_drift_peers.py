@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.drift import labels, mapping, moments, peers
 from benchmarks.drift.protocol import error

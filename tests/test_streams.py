@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.drift.families import UNSEEN
 from benchmarks.drift.labels import oracle

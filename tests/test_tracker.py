@@ -316,3 +316,17 @@ def test_it_is_never_asked_for_what_it_was_not_given() -> None:
         assert not fitted(X, y, **asked)._tracker.panels
     with pytest.raises(ValueError, match="hypotheses"):
         fitted(X, y, hypotheses="none")
+
+
+def test_a_loaded_stream_returns_to_the_source_as_the_other_does(tmp_path: Path) -> None:
+    X, y, batches = blobs(6, 0)
+    model = fitted(X, y)
+    for B, _ in batches[:3]:
+        model.partial_fit(B)
+    model.partial_fit(batches[3][0] + 60.0)
+    model.save(tmp_path / "state")
+    again = ContinuousTransportClassifier.load(tmp_path / "state")
+    for later in (X + 60.0, X, X + 0.1):
+        for each in (model, again):
+            each.partial_fit(later)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

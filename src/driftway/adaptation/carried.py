@@ -49,8 +49,7 @@ class Carried:
         weights: Double,
         tracks: int,
     ) -> Carried:
-        """The source itself, for so many tracks."""
-        weights = weights / weights.sum()
+        """The source itself, with weights of total one, for so many tracks."""
         places, masses = np.repeat(source[None], tracks, axis=0), np.repeat(weights[None], tracks, axis=0)
         scores = np.zeros(tracks)
         members = groups if heaps is None else heaps.members(source, groups)

@@ -166,7 +166,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             tracker = replace(tracker, transport=replace(tracker.transport, settings=settings))
         with single_blas():  # the solver has threads of its own, and all else is small
             told = tracker.advance(self._state, batch, b)
-            record = self._record(told, tracker, batch, held.size, began)
+            record = self._record(told, held.size, began)
             received = self._received_of(told, batch)
         # From here on nothing fails: the state changes as a whole.
         self._tracker, self._state, self._voices = tracker, told.state, told.voices
@@ -298,17 +298,23 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         targets, groups = self._encode(y)
         with single_blas():  # as later steps have it, so that all bits are the same after a restart
             scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)
-            may = self._groups_matter and may_follow_clusters(self) and "transport" in kinds
-            heaps = Heaps.of(scaling(X), groups, weights, int(groups.max()) + 1) if may else None
-            tracks = tracks_of(self, heaps)
-            carried = Carried.first(scaling(X), targets, groups, heaps, weights, len(tracks))
             self._source, self._scaling = X, scaling
+            carried = self._at_rest(targets, groups, weights / weights.sum(), kinds)
             self._sample = Sample(carried.source, targets, carried.weights)
             self._tracker = self._hypotheses(carried, kinds)
         self._state = self._tracker.start()
         self._voices = self._tracker.first_voices()
         self.history_, self.n_seen_ = History(), 0
         self.estimator_ = self._answering()
+
+    def _at_rest(
+        self, targets: npt.NDArray[Any], groups: npt.NDArray[np.intp], weights: Double, kinds: tuple[str, ...]
+    ) -> Carried:
+        """The source where it began."""
+        places = self._scaling(self._source)
+        may = self._groups_matter and may_follow_clusters(self) and "transport" in kinds
+        heaps = Heaps.of(places, groups, weights, int(groups.max()) + 1) if may else None
+        return Carried.first(places, targets, groups, heaps, weights, len(tracks_of(self, heaps)))
 
     def _hypotheses(self, carried: Carried, kinds: tuple[str, ...]) -> Tracker:
         """All hypotheses of the source; the transported one is trained as it is asked."""
@@ -325,8 +331,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _resume(self, carried: Carried, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Takes up the state of saved arrays; what was learned from the source is learned again, to the same bits."""
+        kinds = hypotheses_of(self, classes=self._groups_matter)
         with single_blas():
-            self._tracker = self._hypotheses(carried, hypotheses_of(self, classes=self._groups_matter))
+            if "sensors" in kinds:  # the source is kept, and a state to return to
+                carried = self._at_rest(carried.targets, carried.groups, carried.weights, kinds)
+            self._tracker = self._hypotheses(carried, kinds)
         self._state, self._voices = unpacked(self._tracker, arrays, self._sample)
         self.estimator_ = self._answering()
 
@@ -402,12 +411,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """The estimator of the transported source: trained at every step, so never the automatic one."""
         return fitted_clone(self._own_estimator(), sample.points, sample.targets, sample.weights)
 
-    def _record(self, told: Told, tracker: Tracker, batch: Double, size: int, began: float) -> Record:
-        if isinstance(told.voices[0].hypothesis, TransportedSource):
-            return of_transport(told, self.history_, size, self._classes, self.tol, time.perf_counter() - began)
-        names = self._names()
+    def _record(self, told: Told, size: int, began: float) -> Record:
         seconds = time.perf_counter() - began
-        return of_sensors(told, self.history_, size, names, self._classes, seconds)
+        if isinstance(told.voices[0].hypothesis, TransportedSource):
+            return of_transport(told, self.history_, size, self._classes, self.tol, seconds)
+        return of_sensors(told, self.history_, size, self._names(), self._classes, seconds)
 
     def _names(self) -> npt.NDArray[Any]:
         named = [f"feature {j}" for j in range(self.n_features_in_)]
