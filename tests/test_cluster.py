@@ -324,6 +324,7 @@ def test_the_engine_pickles_as_its_address(cluster: Dask) -> None:
     assert cluster.dashboard.startswith("http")
 
 
+@pytest.mark.slow
 def test_the_evaluation_on_a_cluster_is_the_serial_one(cluster: Dask) -> None:
     def run(where: str | None) -> list[dict]:
         with spread(where, 1):
@@ -344,6 +345,7 @@ def reproduced(out: Path, *options: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (out / "data").iterdir()}
 
 
+@pytest.mark.slow
 def test_figure_3_on_a_cluster_is_the_serial_one(
     cluster: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

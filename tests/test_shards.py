@@ -27,6 +27,7 @@ def cluster() -> Iterator[Dask]:
         yield engine
 
 
+@pytest.mark.slow
 def test_workers_hold_no_more_after_more_iterations(cluster: Dask) -> None:
     d = data(30, 8, seed=1)
     X = cluster.rows(d.X)

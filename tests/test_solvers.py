@@ -40,9 +40,19 @@ def dense_start(p: Problem) -> np.ndarray:
     return np.multiply.outer(p.a, p.b)
 
 
-@pytest.mark.parametrize("epsilon", TOLERANCE)
+# Conditional gradients take seconds where they converge slowly.
+LONG = {(name, epsilon) for name in ("laplacian-source", "time+laplacians") for epsilon in (0.01, 0.001)}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", REGULARIZERS)
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [
+        pytest.param(name, epsilon, marks=[pytest.mark.slow] if (name, epsilon) in LONG else [])
+        for name in REGULARIZERS
+        for epsilon in TOLERANCE
+    ],
+)
 def test_forward_backward_and_conditional_gradient_find_the_reference(name: str, shape: str, epsilon: float) -> None:
     d = data(*SHAPES[shape], seed=list(REGULARIZERS).index(name))
     p, truth, tol = problem(d, name, epsilon), reference(d, name, epsilon), TOLERANCE[epsilon]

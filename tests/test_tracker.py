@@ -330,3 +330,53 @@ def test_a_loaded_stream_returns_to_the_source_as_the_other_does(tmp_path: Path)
         for each in (model, again):
             each.partial_fit(later)
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("factor", [0.1, 1e3, 1e6])
+def test_a_change_of_units_is_followed(factor: float) -> None:
+    X, y, batches = blobs(8, 0)
+    model = fitted(X, y)
+    for t, (B, _) in enumerate(batches):
+        model.partial_fit(B * [factor if t > 2 else 1.0, 1.0])
+    assert model.score(batches[-1][0] * [factor, 1.0], batches[-1][1]) > 0.9
+
+
+def test_a_code_that_is_the_same_in_all_rows_is_not_dead() -> None:
+    X, y, batches = blobs(3, 0)
+    rng = np.random.default_rng(0)
+    model = fitted(np.column_stack([X, rng.random(len(X)) < 0.1]), y)
+    for B, _ in batches:
+        model.partial_fit(np.column_stack([B, np.zeros(len(B))]))
+    assert not any("stand still" in warning for warning in model.history_["warning"])
+
+
+def test_it_says_when_answers_hang_on_what_cannot_be_known() -> None:
+    """Classes that overlap, in another mix while sensors age: a map alone explains that as well as a map and a mix."""
+    drifting, quiet = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+
+        def draw(n: int, share: float, rng: np.random.Generator = rng) -> tuple[Array, Array]:
+            y = (rng.random(n) < share).astype(int)
+            return rng.normal(size=(n, 4)) + 0.7 * y[:, None], y
+
+        X, y = draw(300, 0.5)
+        one, other, offset = fitted(X, y), fitted(X, y), np.zeros(4)
+        for _ in range(8):
+            offset = offset + 0.2 * rng.normal(size=4)
+            one.partial_fit(draw(150, 0.1)[0] + offset)
+            other.partial_fit(draw(150, 0.5)[0])
+        drifting += ["would answer" in warning for warning in one.history_["warning"]]
+        quiet += ["would answer" in warning for warning in other.history_["warning"]]
+    assert np.mean(drifting) > 0.5
+    assert np.mean(quiet) < 0.1
+
+
+def test_a_fault_among_the_first_batches_does_not_stop_a_turn_from_being_followed() -> None:
+    X, y, batches = turning(10, degrees=6.0, size=100)
+    model = fitted(X, y)
+    scores = []
+    for t, (B, truth) in enumerate(batches):
+        model.partial_fit(B + (50.0 if t == 1 else 0.0))
+        scores.append(model.score(B, truth) if t > 3 else 1.0)
+    assert min(scores) > 0.95

@@ -9,13 +9,17 @@ import numpy.typing as npt
 
 from driftway.adaptation.history import History, Record, signal
 from driftway.adaptation.hypotheses.sensors import SensorFit
-from driftway.adaptation.judge import UNEXPLAINED
 from driftway.adaptation.tracker import Told
 from driftway.adaptation.tracking import SHIFTED
 
 Double = npt.NDArray[np.float64]
 
 UNUSUAL = 5.0  # standard deviations of the log-energy beyond which a step warns
+# And the nats that a batch leaves unexplained beyond which it does: twice what is usual in the discriminant space.
+POORLY = 10.0
+# A step warns, too, if a hypothesis that is believed more than the first answers more than the second of the batch
+# otherwise: then it hangs on what cannot be known.
+PLAUSIBLE, OTHERWISE = 0.1, 0.08
 
 
 def of_transport(told: Told, history: History, size: int, classes: int | None, tol: float, seconds: float) -> Record:
@@ -70,10 +74,11 @@ def of_sensors(
     unusual, warning = signal(history, told.far), []
     if told.aside:
         warning += _put_aside(told)
-    elif _left(told) > UNEXPLAINED:
+    elif _left(told) > POORLY:
         warning.append(f"the batch is not well explained ({_left(told):.0f} nats are left): answers may be wrong")
     if not told.aside:
         warning += _unusual(unusual)
+        warning += _in_doubt(told)
     if dead := [str(names[j]) for j in np.flatnonzero(~fit.alive)]:
         warning.append(f"{', '.join(dead[:5])}{' …' if len(dead) > 5 else ''} stand still and were left out")
     moved = fit.map.gain * fit.view.classes.points + fit.map.offset - fit.view.classes.points
@@ -110,6 +115,27 @@ def _unusual(deviations: float) -> list[str]:
     if not deviations > UNUSUAL:
         return []
     return [f"the batch is {deviations:.0f} standard deviations further from what was expected than usual"]
+
+
+def _in_doubt(told: Told) -> list[str]:
+    """Hypotheses that are not refuted and would have answered otherwise."""
+    beliefs: dict[str, float] = {}
+    answers: dict[str, Double] = {}
+    for voice in told.voices:
+        name, answer = voice.hypothesis.name, voice.weight * voice.fit.of_batch()
+        beliefs[name] = beliefs.get(name, 0.0) + voice.weight
+        answers[name] = answers[name] + answer if name in answers else answer
+    together = np.sum(list(answers.values()), axis=0)
+    if together.ndim == 1:
+        return []
+    given = together.argmax(axis=1)
+    differ = {name: float(np.mean(answer.argmax(axis=1) != given)) for name, answer in answers.items()}
+    return [
+        f'"{name}", which is believed by {100 * beliefs[name]:.0f} %, would answer {100 * differ[name]:.0f} % of the '
+        "batch otherwise: without labels nobody can tell"
+        for name in answers
+        if beliefs[name] > PLAUSIBLE and differ[name] > OTHERWISE
+    ]
 
 
 def _left(told: Told) -> float:

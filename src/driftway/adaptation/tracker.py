@@ -167,8 +167,9 @@ class Tracker:
         margins = np.full(len(others), RETURNED)
         margins[0] *= 0.5 if state.surprised else 1.0
         best = int(np.argmin(distances + margins))
-        # A state to return to is one that is hardly surprised itself.
-        returns = bool(distances[best] < min(far - margins[best], state.usual + 0.5 * SURPRISE))
+        # A state to return to is one that is hardly surprised itself; the one before a fault may have grown old by it.
+        hardly = distances[best] < state.usual + 0.5 * SURPRISE or (state.surprised and best == 0)
+        returns = bool(hardly and distances[best] < far - margins[best])
         told = self._step(
             replace(others[best], aside=state.aside) if returns else state, batch, b, surprised and not returns
         )
@@ -252,6 +253,11 @@ class Tracker:
                 Rivalry(left=left),
             )
         fit = self.transport.fit(carried, batch, b)
+        # The transported source may know of a steady motion, which is no advantage over those who could know as well.
+        expected += [
+            each.expect(own, going_on=True)
+            for each, own in zip(self.panels[0].hypotheses, state.panels[0], strict=True)
+        ]
         # In units in which no feature counts for more than it did at the source, whatever happened to its own units.
         usual = np.maximum(self.carried.source.std(axis=0), 1e-12)
         unit = np.maximum(scaled.std(axis=0) / usual, 1.0)

@@ -75,8 +75,8 @@ class Hypothesis(Protocol):
     def start(self) -> Any:
         """The state before the first batch."""
 
-    def expect(self, state: Any) -> Expectation:
-        """What the next batch will look like."""
+    def expect(self, state: Any, going_on: bool = False) -> Expectation:
+        """What the next batch will look like: as the last one, or if the last step is repeated (`going_on`)."""
 
     def fit(self, state: Any, batch: Double) -> Fit:
         """Fits a batch, in the units of the data; the state is not changed."""

@@ -34,7 +34,8 @@ RETURN = 3.0
 REMEMBERED = 2
 # The prior of the mix counts as so many points.
 MIX_COUNTS = 10.0
-# A feature whose spread falls below this share of the usual is dead; if nearly all are, it is the batch that is small.
+# A feature whose spread falls below this share of the usual is dead, unless it is a code, which may be the same in all
+# rows; if nearly all are dead, it is the batch that is small.
 DEAD, MOST_DEAD = 0.02, 0.75
 # The misfit in nats that a right model has, so that a stream which always has more is known to be over-dispersed; and
 # the batches that its median is taken over.
@@ -63,25 +64,30 @@ class Map:
     def gain(self) -> Double:
         return np.exp(self.log_gain)
 
+    def after(self, step: Map) -> Map:
+        """This map moved on by a step."""
+        return Map(self.log_gain + step.log_gain, self.offset + step.offset)
+
 
 @dataclass(frozen=True, eq=False)
 class SensorState:
-    """The last map and mix, maps before jumps, the size of steps and the last misfits."""
+    """The last map and mix, the last step of the map, maps before jumps, the size of steps and the last misfits."""
 
     map: Map
     mix: Double
+    step: Map
     before_jumps: tuple[Map, ...]
     steps: Steps
     misfits: tuple[float, ...]
 
-    @property
+    @cached_property
     def overdispersion(self) -> float:
         """By how much this stream misfits more than a right model would; 1 if it does not."""
         return max(1.0, float(np.median(self.misfits)) / USUAL_MISFIT) if self.misfits else 1.0
 
     def arrays(self) -> dict[str, Double]:
         """The state as arrays, to be saved."""
-        maps = [self.map, *self.before_jumps]
+        maps = [self.map, self.step, *self.before_jumps]
         return {
             "maps": np.stack([np.stack([each.log_gain, each.offset]) for each in maps]),
             "mix": self.mix,
@@ -92,10 +98,10 @@ class SensorState:
     @classmethod
     def of(cls, arrays: dict[str, Double]) -> SensorState:
         """The state that `arrays` described."""
-        last, *before = (Map(log_gain, offset) for log_gain, offset in arrays["maps"])
+        last, step, *before = (Map(log_gain, offset) for log_gain, offset in arrays["maps"])
         shift, gain, seen = arrays["steps"]
         steps = Steps(float(shift), float(gain), int(seen))
-        return cls(last, arrays["mix"], tuple(before), steps, tuple(map(float, arrays["misfits"])))
+        return cls(last, arrays["mix"], step, tuple(before), steps, tuple(map(float, arrays["misfits"])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +184,14 @@ class Sensors:
         return len(self.source.shares) - 1 if self.free_mix else 0
 
     def start(self) -> SensorState:
-        return SensorState(Map.identity(len(self.source.centre)), self.source.shares, (), Steps(), ())
+        nothing = Map.identity(len(self.source.centre))
+        return SensorState(nothing, self.source.shares, nothing, (), Steps(), ())
 
-    def expect(self, state: SensorState) -> Expectation:
+    def expect(self, state: SensorState, going_on: bool = False) -> Expectation:
         source = self.source
         masses = source.weights * (state.mix / source.shares)[source.groups]
-        points = self.view.inverse(source.points * state.map.gain + state.map.offset)
+        now = state.map.after(state.step) if going_on else state.map
+        points = self.view.inverse(source.points * now.gain + now.offset)
         return Expectation(points, masses / masses.sum())
 
     def fit(self, state: SensorState, batch: Double) -> SensorFit:
@@ -227,12 +235,14 @@ class Sensors:
             return replace(state, mix=best.mix, misfits=misfits)
         moving, noise = task.moving, task.prior.noise
         jump = task.prior.is_jump(best.delta, best.eta)
+        step = Map(
+            np.where(moving, best.map.log_gain - state.map.log_gain, 0.0),
+            np.where(moving, best.map.offset - state.map.offset, 0.0),
+        )
         return SensorState(
-            map=Map(
-                np.where(moving, best.map.log_gain, state.map.log_gain),
-                np.where(moving, best.map.offset, state.map.offset),
-            ),
+            map=state.map.after(step),
             mix=best.mix,
+            step=Map.identity(len(moving)) if jump else step,
             before_jumps=(state.map, *state.before_jumps)[:REMEMBERED] if jump else state.before_jumps,
             steps=state.steps.learned(
                 best.delta[moving], best.eta[moving], Noise(noise.shift[moving], noise.gain[moving]), jump
@@ -373,7 +383,7 @@ def _task(hypothesis: Sensors, state: SensorState, batch: Double) -> _Task:
     source, size = hypothesis.source, len(batch)
     spread = batch.std(axis=0)
     gains = [np.ones_like(spread), state.map.gain, *(before.gain for before in state.before_jumps)]
-    alive = spread > DEAD * np.min(gains, axis=0)
+    alive = (spread > DEAD * np.min(gains, axis=0)) | ~source.movable
     if np.mean(~alive) > MOST_DEAD:
         alive = np.ones_like(alive)
     steps = state.steps if hypothesis.moves else Steps(1e-8, 1e-8)

@@ -7,6 +7,7 @@ ordinary steps are running geometric means of innovations less what chance expla
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +65,7 @@ class Prior:
     steps: Steps
     size: int
 
-    @property
+    @cached_property
     def noise(self) -> Noise:
         shift = (self.source.axes**2 @ self.source.spectrum) / self.size
         return Noise(shift, (self.source.kurtosis - 1.0) / (4.0 * self.size))

@@ -21,6 +21,8 @@ MOST_DIRECTIONS = 9
 KURTOSIS = (1.5, 1000.0)
 # In the full space points are compared within this many deviations: what is further out is out.
 REACH = 4.0
+# Nothing is further away than so many deviations: kilograms told in micrograms are followed, and squares stay numbers.
+FURTHEST = 1e9
 # A feature with so few values on the source is a code or a count of few, which no gain or offset turns into another.
 FEW_VALUES = 2
 
@@ -63,8 +65,8 @@ class SourceClasses:
     full: ClassClouds
 
     def standardised(self, X: Double) -> Double:
-        """In units of the source; numbers of another world end at a thousand deviations."""
-        return np.clip((X - self.centre) / self.unit, -1e3, 1e3)
+        """In units of the source, within `FURTHEST`."""
+        return np.clip((X - self.centre) / self.unit, -FURTHEST, FURTHEST)
 
     def moments(self, mix: Double) -> tuple[Double, Double]:
         """Mean and variance of the features if the classes have these shares."""
