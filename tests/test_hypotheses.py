@@ -245,7 +245,7 @@ class TestSensors:
         for offset, anchor in ((here, "before a jump"), (np.zeros(4), "source"), (there, "last")):
             batch = source(source.inverse(source(sample(150, 8)[0]) + offset))
             best = _task(hypothesis, away.state, batch).best()
-            assert best.anchor == anchor
+            assert best.anchor.name == anchor
             np.testing.assert_allclose(best.map.offset, offset, atol=0.35)
 
     def test_what_it_expects_is_the_moved_source_in_the_mix(self) -> None:

@@ -30,6 +30,8 @@ Flags = npt.NDArray[np.bool_]
 
 # The anchors other than the last map cost this many nats: odds of one in twenty.
 RETURN = 3.0
+# A jump that the tails of the prior do not let pass costs as many nats as a batch may at most leave unexplained.
+SUDDEN = 30.0
 # Maps before jumps that are remembered, so that a recurrence finds its old state.
 REMEMBERED = 2
 # The prior of the mix counts as so many points.
@@ -234,7 +236,7 @@ class Sensors:
         if not self.moves:
             return replace(state, mix=best.mix, misfits=misfits)
         moving, noise = task.moving, task.prior.noise
-        jump = task.prior.is_jump(best.delta, best.eta)
+        jump = best.anchor.jump or task.prior.is_jump(best.delta, best.eta)
         step = Map(
             np.where(moving, best.map.log_gain - state.map.log_gain, 0.0),
             np.where(moving, best.map.offset - state.map.offset, 0.0),
@@ -252,6 +254,16 @@ class Sensors:
 
 
 @dataclass(frozen=True, eq=False)
+class _Anchor:
+    """A map that a batch may have come from, and what that costs in nats; in a jump innovations are believed whole."""
+
+    name: str
+    map: Map
+    cost: float = 0.0
+    jump: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class _Found:
     """A value of the objective, and what it was for."""
 
@@ -261,7 +273,7 @@ class _Found:
     map: Map
     delta: Double
     eta: Double
-    anchor: str
+    anchor: _Anchor
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,14 +295,16 @@ class _Task:
     def source(self) -> SourceClasses:
         return self.hypothesis.source
 
-    def anchors(self) -> Iterator[tuple[str, Map, float]]:
-        """Maps that the batch may have come from, and what they cost in nats."""
+    def anchors(self) -> Iterator[_Anchor]:
+        """Maps that the batch may have come from."""
         state = self.state
-        yield "last", state.map, 0.0
+        yield _Anchor("last", state.map)
+        if self.hypothesis.moves:
+            yield _Anchor("jump", state.map, SUDDEN, jump=True)
         if self.hypothesis.moves and state.steps.seen:
-            yield "source", Map.identity(len(self.mean)), RETURN
+            yield _Anchor("source", Map.identity(len(self.mean)), RETURN)
             for before in state.before_jumps:
-                yield "before a jump", before, RETURN
+                yield _Anchor("before a jump", before, RETURN)
 
     def mixes(self) -> Iterator[tuple[str, Double]]:
         """Mixes to start from."""
@@ -301,36 +315,35 @@ class _Task:
 
     def best(self) -> _Found:
         """The best explanation over anchors and mixes."""
-        found = []
-        for anchor, before, cost in self.anchors():
-            for start, mix in self.mixes():
-                value = self.objective(mix, before, self.trust(mix, before))[0] + cost
-                found.append((value, start, anchor, before, cost, mix))
+        found = [
+            (self.objective(mix, anchor.map, self.trust(mix, anchor))[0] + anchor.cost, start, anchor, mix)
+            for anchor in self.anchors()
+            for start, mix in self.mixes()
+        ]
         found.sort(key=lambda each: each[0])
-        _, start, anchor, before, cost, mix = found[0]
+        _, start, anchor, mix = found[0]
         if not self.hypothesis.free_mix:
-            return self.found(mix, before, cost, anchor)
+            return self.found(mix, anchor)
         second = next((each for each in found if each[1] != start), found[0])
-        starts = [(anchor, before, cost, mix), second[2:]]
-        return min((self.searched(*each) for each in starts), key=lambda each: each.value)
+        return min((self.searched(*each[2:]) for each in (found[0], second)), key=lambda each: each.value)
 
-    def searched(self, anchor: str, before: Map, cost: float, mix: Double) -> _Found:
+    def searched(self, anchor: _Anchor, mix: Double) -> _Found:
         """The best mix from one start."""
         for _ in range(GAIN_ROUNDS if self.hypothesis.moves else 1):
-            trust = self.trust(mix, before)
+            trust = self.trust(mix, anchor)
 
             def objective(logits: Double, trust: tuple[Double, Double] = trust) -> tuple[float, Double]:
                 mix = softmax(logits)
-                value, gradient, _ = self.objective(mix, before, trust)
+                value, gradient, _ = self.objective(mix, anchor.map, trust)
                 return value, mix * (gradient - mix @ gradient)
 
             options: Any = {"maxiter": SEARCH, "maxfun": SEARCH + 8}
             mix = _proper(softmax(minimize(objective, np.log(mix), jac=True, method="L-BFGS-B", options=options).x))
-        return self.found(mix, before, cost, anchor)
+        return self.found(mix, anchor)
 
-    def found(self, mix: Double, before: Map, cost: float, anchor: str) -> _Found:
-        value, _, (energy, after, delta, eta) = self.objective(mix, before, self.trust(mix, before))
-        return _Found(value + cost, energy, mix, after, delta, eta, anchor)
+    def found(self, mix: Double, anchor: _Anchor) -> _Found:
+        value, _, (energy, after, delta, eta) = self.objective(mix, anchor.map, self.trust(mix, anchor))
+        return _Found(value + anchor.cost, energy, mix, after, delta, eta, anchor)
 
     def innovations(self, mix: Double, before: Map) -> tuple[Double, Double, Double, Double]:
         """How far offsets and log-gains seem to have gone from a map, and the moments of the mix."""
@@ -339,11 +352,14 @@ class _Task:
         eta = np.where(self.moving, self.log_spread - 0.5 * np.log(variance) - before.log_gain, 0.0)
         return delta, eta, mean, variance
 
-    def trust(self, mix: Double, before: Map) -> tuple[Double, Double]:
+    def trust(self, mix: Double, anchor: _Anchor) -> tuple[Double, Double]:
         """The share of the innovations to believe."""
+        d = len(self.mean)
         if not self.hypothesis.moves:
-            return np.zeros(len(self.mean)), np.zeros(len(self.mean))
-        delta, eta, *_ = self.innovations(mix, before)
+            return np.zeros(d), np.zeros(d)
+        if anchor.jump:
+            return np.ones(d), np.ones(d)
+        delta, eta, *_ = self.innovations(mix, anchor.map)
         return self.prior.trust(delta, eta)
 
     def objective(
