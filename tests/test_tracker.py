@@ -380,3 +380,14 @@ def test_a_fault_among_the_first_batches_does_not_stop_a_turn_from_being_followe
         model.partial_fit(B + (50.0 if t == 1 else 0.0))
         scores.append(model.score(B, truth) if t > 3 else 1.0)
     assert min(scores) > 0.95
+
+
+def test_a_turn_that_batches_are_too_small_to_follow_is_not_lost_in_silence() -> None:
+    X, y, batches = turning(12, d=8, size=90)
+    model = fitted(X, y)
+    wrong = []
+    for B, truth in batches:
+        model.partial_fit(B)
+        wrong.append(model.score(B, truth) < 0.7)
+    warned = np.array(["transported source" in warning for warning in model.history_["warning"]])
+    assert np.mean(warned[wrong]) > 0.7

@@ -160,6 +160,11 @@ class Rivalry:
     batches: int = 0
     overrules: bool = False
 
+    @property
+    def expected_better(self) -> bool:
+        """Whether the transported source has a point, though it may not have earned the answer."""
+        return self.batches > 2 and self.advantage > 0.0 and self.adapting > MOSTLY
+
     def rests(self, freedom: int, size: int) -> bool:
         """Whether the transported source need not be asked: others explain the batches, and it expected none better.
 

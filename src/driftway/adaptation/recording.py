@@ -20,6 +20,8 @@ POORLY = 10.0
 # A step warns, too, if a hypothesis that is believed more than the first answers more than the second of the batch
 # otherwise: then it hangs on what cannot be known.
 PLAUSIBLE, OTHERWISE = 0.1, 0.08
+# The transported source objects only to more than this: it is the worse classifier of tables.
+OBJECTIONS = 0.2
 
 
 def of_transport(told: Told, history: History, size: int, classes: int | None, tol: float, seconds: float) -> Record:
@@ -130,6 +132,13 @@ def _in_doubt(told: Told) -> list[str]:
         return []
     given = together.argmax(axis=1)
     differ = {name: float(np.mean(answer.argmax(axis=1) != given)) for name, answer in answers.items()}
+    if told.transported is not None and told.state.rivalry.expected_better and not told.resampled:
+        objections = float(np.mean(told.transported.received.argmax(axis=1) != given))
+        if objections > OBJECTIONS:
+            return [
+                f"the transported source, which expected the batches better, would answer {100 * objections:.0f} % of "
+                'the batch otherwise; if features turn or mix, consider hypotheses="transport"'
+            ]
     return [
         f'"{name}", which is believed by {100 * beliefs[name]:.0f} %, would answer {100 * differ[name]:.0f} % of the '
         "batch otherwise: without labels nobody can tell"
