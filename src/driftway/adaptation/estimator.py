@@ -20,7 +20,7 @@ from driftway.adaptation.carried import Carried
 from driftway.adaptation.carrying import carry_points
 from driftway.adaptation.heaps import Heaps
 from driftway.adaptation.history import History, Record
-from driftway.adaptation.hypotheses.transport import Answering, TransportedSource
+from driftway.adaptation.hypotheses.transport import TransportedSource
 from driftway.adaptation.labels import Labels, Sample
 from driftway.adaptation.maps import MapModel
 from driftway.adaptation.marginals import Marginals
@@ -192,8 +192,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         check_is_fitted(self)
         if not len(self.history_):
             return "no batch has come since the source"
-        usual = np.bincount(self._carried.groups, self._carried.weights)
-        return in_words(self._voices[0].fit.explain(), usual, list(self._names()), getattr(self, "classes_", []))
+        return in_words(self._voices[0].fit.explain(), list(self._names()), getattr(self, "classes_", []))
 
     def transform(self, X: Any) -> Double:
         """Carries further points of the source's distribution to the present; missing values stay missing."""
@@ -348,8 +347,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """The estimator that answers, loudest first."""
         if not self._voices:
             return self._trained(self._sample)
-        fit = self._voices[0].fit
-        return fit.estimator if isinstance(fit, Answering) else fit.view.answers.estimator
+        return self._voices[0].fit.estimator
 
     def _told(self, X: Any) -> Double:
         """Probabilities of the classes or values, by all hypotheses that answer."""

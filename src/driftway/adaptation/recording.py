@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.history import History, Record, signal
-from driftway.adaptation.hypotheses.sensors import SensorFit
 from driftway.adaptation.tracker import Told
 from driftway.adaptation.tracking import SHIFTED
 
@@ -69,10 +68,9 @@ def of_sensors(
     classes: int | None,
     seconds: float,
 ) -> Record:
-    """The record of a step that gains and offsets answer."""
+    """The record of a step that the hypotheses of a panel answer."""
     voice = told.voices[0]
-    hypothesis, fit = voice.hypothesis, voice.fit
-    assert isinstance(fit, SensorFit)
+    hypothesis, fit, happened = voice.hypothesis, voice.fit, voice.fit.explain()
     unusual, warning = signal(history, told.far), []
     if told.aside:
         warning += _put_aside(told)
@@ -81,11 +79,9 @@ def of_sensors(
     if not told.aside:
         warning += _unusual(unusual)
         warning += _in_doubt(told)
-    if dead := [str(names[j]) for j in np.flatnonzero(~fit.alive)]:
+    if dead := [str(names[j]) for j in np.flatnonzero(happened.dead)]:
         warning.append(f"{', '.join(dead[:5])}{' …' if len(dead) > 5 else ''} stand still and were left out")
-    moved = fit.map.gain * fit.view.classes.points + fit.map.offset - fit.view.classes.points
     mix = np.sum([each.weight * each.fit.explain().mix for each in told.voices], axis=0)
-    weights = fit.view.classes.weights
     return Record(
         step=len(history) + 1,
         size=size,
@@ -93,12 +89,12 @@ def of_sensors(
         answer="adapted" if hypothesis.moves else "source",
         belief=float(sum(each.weight for each in told.voices if each.hypothesis.name == hypothesis.name)),
         misfit=float(fit.misfit + fit.energy),
-        transport=float(weights @ (moved**2).sum(axis=1)),
-        displacement=float(np.sqrt(weights @ (moved**2).sum(axis=1))),
+        transport=fit.displacement**2,
+        displacement=fit.displacement,
         energy=told.far,
         signal=unusual,
         drift=told.drift,
-        class_shift=np.nan if classes is None else 0.5 * float(np.abs(mix - fit.view.classes.shares).sum()),
+        class_shift=np.nan if classes is None else 0.5 * float(np.abs(mix - happened.usual).sum()),
         gap=np.nan,
         converged=True,
         seconds=seconds,

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from driftway.adaptation.carried import Carried
 from driftway.adaptation.energy import energy_distance
+from driftway.adaptation.hypotheses.hypothesis import Fit, Hypothesis
 from driftway.adaptation.hypotheses.selected import Selected
-from driftway.adaptation.hypotheses.sensors import SensorFit, Sensors
-from driftway.adaptation.hypotheses.transport import Answering, Transported, TransportedSource
+from driftway.adaptation.hypotheses.sensors import Sensors
+from driftway.adaptation.hypotheses.transport import Transported, TransportedSource
 from driftway.adaptation.judge import UNEXPLAINED, Beliefs, Contest, Rivalry, judged, unexplained
 from driftway.adaptation.source.classes import REACH
 from driftway.adaptation.source.view import SourceView
@@ -40,14 +41,10 @@ REMEMBERED = 2
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Hypotheses that look at the same view of the source."""
+    """Hypotheses that look at the same view of the source, and its share of the answer."""
 
-    hypotheses: tuple[Sensors, ...]
-
-    @property
-    def share(self) -> float:
-        """Of the answer."""
-        return self.hypotheses[0].view.share
+    hypotheses: tuple[Hypothesis, ...]
+    share: float
 
     @classmethod
     def of(cls, view: SourceView, stay: bool) -> Panel:
@@ -58,7 +55,7 @@ class Panel:
         moving = Sensors(view, True, False), Sensors(view, True, True)
         regression = view.answers.classes is None
         still = Selected(view, False, True) if regression else Sensors(view, False, True, HEAD_START)
-        return cls((still, *moving) if stay else moving)
+        return cls((still, *moving) if stay else moving, view.share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +81,8 @@ class TrackerState:
 class Voice:
     """A fitted hypothesis that answers, and its weight."""
 
-    hypothesis: Sensors | TransportedSource
-    fit: SensorFit | Answering
+    hypothesis: Hypothesis | TransportedSource
+    fit: Fit
     weight: float
 
 
@@ -102,7 +99,7 @@ class Told:
     state: TrackerState
     voices: tuple[Voice, ...]
     transported: Transported | None
-    fits: tuple[tuple[SensorFit, ...], ...]
+    fits: tuple[tuple[Fit, ...], ...]
     aside: bool
     resampled: bool = False
     far: float = np.nan
@@ -141,8 +138,8 @@ class Tracker:
 
     def first_voices(self) -> tuple[Voice, ...]:
         """Who answers before any batch has come: the source's own estimators."""
-        unmoved = [panel.hypotheses[0] for panel in self.panels]
-        return tuple(Voice(each, each.answering(), each.view.share) for each in unmoved)
+        unmoved = [(panel.hypotheses[0], panel.share) for panel in self.panels]
+        return tuple(Voice(each, each.answering(), share) for each, share in unmoved)
 
     def advance(self, state: TrackerState, batch: Double, b: Double) -> Told:
         """The step to a batch with weights b; the state itself is not changed."""
@@ -219,7 +216,7 @@ class Tracker:
             after = TrackerState(tuple(tuple(fit.state for fit in own) for own in fits), beliefs, carried, rivalry, 0)
         return Told(after, voices, transported, fits, aside, even is not batch)
 
-    def _voices(self, beliefs: tuple[Beliefs, ...], fits: tuple[tuple[SensorFit, ...], ...]) -> tuple[Voice, ...]:
+    def _voices(self, beliefs: tuple[Beliefs, ...], fits: tuple[tuple[Fit, ...], ...]) -> tuple[Voice, ...]:
         found = []
         for panel, believed, own in zip(self.panels, beliefs, fits, strict=True):
             heard = np.where(believed.shares > UNHEARD, believed.shares, 0.0)
@@ -230,7 +227,7 @@ class Tracker:
         return tuple(sorted(found, key=lambda voice: -voice.weight))
 
     def _rival(
-        self, state: TrackerState, batch: Double, b: Double, fits: tuple[tuple[SensorFit, ...], ...], surprised: bool
+        self, state: TrackerState, batch: Double, b: Double, fits: tuple[tuple[Fit, ...], ...], surprised: bool
     ) -> tuple[Transported | None, Rivalry]:
         """The transported source's fit, and whether it answers."""
         if self.transport is None:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from driftway.adaptation.carried import Carried
 from driftway.adaptation.heaps import Heaps
-from driftway.adaptation.hypotheses.sensors import SensorFit, SensorState
 from driftway.adaptation.judge import Beliefs, Rivalry
 from driftway.adaptation.labels import Sample
 from driftway.adaptation.tracker import Tracker, TrackerState, Voice
@@ -34,8 +33,7 @@ def packed(tracker: Tracker, state: TrackerState, voices: tuple[Voice, ...]) -> 
     arrays["voices"] = np.array([places.get(id(voice.hypothesis), (-1, -1)) for voice in voices]).reshape(-1, 2)
     arrays["weights"] = np.array([voice.weight for voice in voices])
     for number, voice in enumerate(voices):
-        if isinstance(voice.fit, SensorFit):
-            arrays |= {f"voice.{number}.{name}": array for name, array in voice.fit.arrays().items()}
+        arrays |= {f"voice.{number}.{name}": array for name, array in voice.fit.arrays().items()}
     return arrays
 
 
@@ -89,7 +87,7 @@ def _state_in(tracker: Tracker, arrays: Mapping[str, npt.NDArray[Any]], prefix: 
     panels, beliefs = [], []
     for p, panel in enumerate(tracker.panels):
         panels.append(
-            tuple(SensorState.of(_named(arrays, f"{prefix}state.{p}.{h}.")) for h in range(len(panel.hypotheses)))
+            tuple(each.state(_named(arrays, f"{prefix}state.{p}.{h}.")) for h, each in enumerate(panel.hypotheses))
         )
         misfits, energies, shares = arrays[f"{prefix}beliefs.{p}"]
         beliefs.append(Beliefs(misfits, energies, shares, int(arrays[f"{prefix}heard.{p}"])))

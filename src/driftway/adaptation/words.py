@@ -15,8 +15,8 @@ SHIFT, GAIN, SHARE = 0.2, 0.2, 0.05
 NAMED = 3
 
 
-def in_words(moved: Moved, usual: Any, features: Sequence[str], classes: Sequence[Any]) -> str:
-    """One sentence on the features and classes that moved most since the source; `usual` are the shares it had."""
+def in_words(moved: Moved, features: Sequence[str], classes: Sequence[Any]) -> str:
+    """One sentence on the features and classes that moved most since the source."""
     parts = []
     by_shift = np.argsort(-np.abs(moved.shift))[:NAMED]
     parts += [
@@ -31,9 +31,9 @@ def in_words(moved: Moved, usual: Any, features: Sequence[str], classes: Sequenc
         if abs(np.log(max(float(moved.gain[j]), 1e-12))) >= GAIN
     ]
     if len(classes) == len(moved.mix):
-        change = np.asarray(moved.mix) - np.asarray(usual)
+        change = moved.mix - moved.usual
         parts += [
-            f"{100 * moved.mix[k]:.0f} % are {classes[k]} instead of {100 * usual[k]:.0f} %"
+            f"{100 * moved.mix[k]:.0f} % are {classes[k]} instead of {100 * moved.usual[k]:.0f} %"
             for k in np.argsort(-np.abs(change))[:NAMED]
             if abs(change[k]) >= SHARE
         ]

@@ -24,19 +24,29 @@ class Moved:
     """What happened since the source, by one hypothesis.
 
     `shift` is how far the features went, in their own deviations; `gain` by which factor their spread changed; `mix`
-    the shares of the classes now.
+    the shares of the classes now, and `usual` those that they had; `dead` are the features that were left out.
     """
 
     shift: Double
     gain: Double
     mix: Double
+    usual: Double
+    dead: npt.NDArray[np.bool_]
+
+
+class State(Protocol):
+    """Where a hypothesis goes on from."""
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The state by names, to be saved; `Hypothesis.state` reads it."""
 
 
 class Fit(Protocol):
     """A hypothesis after it has seen a batch.
 
     `misfit` and `energy` are the evidence against it in nats, see `driftway.adaptation.judge`; `state` is where it
-    goes on from.
+    goes on from; `displacement` is how far it moved the source's points, the root mean square in their units; and
+    `estimator` is what answers.
     """
 
     @property
@@ -45,15 +55,25 @@ class Fit(Protocol):
     def misfit(self) -> float: ...
     @property
     def energy(self) -> float: ...
+    @property
+    def displacement(self) -> float: ...
+    @property
+    def estimator(self) -> Any: ...
 
     def posteriors(self, X: Double) -> Double:
         """Probabilities of the classes (m×K) for points of the present, or values (m) for a regression."""
+
+    def of_batch(self) -> Double:
+        """The same for the batch itself."""
 
     def images(self) -> Double:
         """Where the points of the source are now (n×d)."""
 
     def explain(self) -> Moved:
         """Which features and classes moved."""
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What is needed to answer after the state was saved; `Hypothesis.restored` reads it."""
 
 
 class Hypothesis(Protocol):
@@ -80,3 +100,12 @@ class Hypothesis(Protocol):
 
     def fit(self, state: Any, batch: Double) -> Fit:
         """Fits a batch, in the units of the data; the state is not changed."""
+
+    def answering(self) -> Fit:
+        """The source's own answer, before any batch has come."""
+
+    def state(self, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+        """The state whose arrays were saved."""
+
+    def restored(self, state: Any, arrays: dict[str, npt.NDArray[Any]]) -> Fit:
+        """The fit whose arrays were saved, to go on answering."""

@@ -155,8 +155,18 @@ class SensorFit:
     def images(self) -> Double:
         return self.view.inverse(self.view.classes.points * self.map.gain + self.map.offset)
 
+    @property
+    def displacement(self) -> float:
+        source = self.view.classes
+        moved = source.points * (self.map.gain - 1.0) + self.map.offset
+        return float(np.sqrt(source.weights @ (moved**2).sum(axis=1)))
+
+    @property
+    def estimator(self) -> Any:
+        return self.view.answers.estimator
+
     def explain(self) -> Moved:
-        return Moved(self.map.offset, self.map.gain, self.mix)
+        return Moved(self.map.offset, self.map.gain, self.mix, self.view.classes.shares, ~self.alive)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is needed to answer after the state was saved."""
@@ -216,6 +226,10 @@ class Sensors:
         d, shares = len(self.source.centre), self.source.shares
         same = {"log_gain": np.zeros(d), "offset": np.zeros(d), "mix": shares, "answered_mix": shares}
         return self.restored(self.start(), {**same, "alive": np.ones(d, dtype=np.bool_)})
+
+    def state(self, arrays: dict[str, npt.NDArray[Any]]) -> SensorState:
+        """The state whose arrays were saved."""
+        return SensorState.of(arrays)
 
     def restored(self, state: SensorState, arrays: dict[str, npt.NDArray[Any]]) -> SensorFit:
         """The fit whose arrays were saved, to go on answering."""

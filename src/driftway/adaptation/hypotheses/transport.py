@@ -41,6 +41,11 @@ class Answering:
     misfit: float = np.nan
     energy: float = np.nan
 
+    @property
+    def displacement(self) -> float:
+        moved = ((self.state.images - self.state.source) ** 2).sum(axis=1)
+        return float(np.sqrt(self.state.weights @ moved / self.state.weights.sum()))
+
     def posteriors(self, X: Double) -> Double:
         if self.classes is None:
             return np.asarray(self.estimator.predict(self.scaling(X)), dtype=np.float64)
@@ -53,6 +58,10 @@ class Answering:
     def images(self) -> Double:
         return self.scaling.inverse(self.state.images)
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Nothing: what is carried and the sample are saved by themselves."""
+        return {}
+
     def explain(self) -> Moved:
         carried = self.state
         a, b = carried.weights / carried.weights.sum(), carried.masses[carried.chosen]
@@ -60,7 +69,8 @@ class Answering:
         was, now = a @ carried.source, b @ carried.images
         before = np.maximum(np.sqrt(a @ (carried.source - was) ** 2), 1e-12)
         after = np.sqrt(b @ (carried.images - now) ** 2)
-        return Moved((now - was) / before, after / before, shares(b, carried.groups))
+        mix, usual = shares(b, carried.groups), shares(a, carried.groups)
+        return Moved((now - was) / before, after / before, mix, usual, np.zeros(len(was), dtype=np.bool_))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
