@@ -12,7 +12,9 @@ from scipy.stats import multivariate_t
 from sklearn.linear_model import LogisticRegression
 
 from driftway.adaptation.hypotheses.mix import corrected, earned_mix, estimated_mix
-from driftway.adaptation.hypotheses.sensors import Map, SensorFit, Sensors, SensorState, _task
+from driftway.adaptation.hypotheses.sensor_search import search_of
+from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
+from driftway.adaptation.hypotheses.sensors import SensorFit, Sensors
 from driftway.adaptation.hypotheses.time_prior import NU, Prior, Steps
 from driftway.adaptation.source.classes import source_classes
 from driftway.adaptation.source.view import SourceView, source_views
@@ -151,7 +153,7 @@ class TestObjective:
         if kind in ("code", "both"):
             batch[:, 3] = np.arange(70) % 5 == 0
         state = far_state(source)
-        task = _task(Sensors(source, *BOTH), state, source(batch))
+        task = search_of(source.classes, *BOTH, state, source(batch))
         np.testing.assert_array_equal(task.alive, [True, kind not in ("dead", "both"), True, True])
         np.testing.assert_array_equal(task.moving, task.alive & ([True] * 3 + [kind not in ("code", "both")]))
         rng = np.random.default_rng(1)
@@ -244,7 +246,7 @@ class TestSensors:
         assert away.state.before_jumps[0] is settled.map
         for offset, anchor in ((here, "before a jump"), (np.zeros(4), "source"), (there, "last")):
             batch = source(source.inverse(source(sample(150, 8)[0]) + offset))
-            best = _task(hypothesis, away.state, batch).best()
+            best = search_of(hypothesis.source, *BOTH, away.state, batch).best()
             assert best.anchor.name == anchor
             np.testing.assert_allclose(best.map.offset, offset, atol=0.35)
 

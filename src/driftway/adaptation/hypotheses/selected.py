@@ -22,7 +22,9 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
-from driftway.adaptation.hypotheses.sensors import MOST_EVIDENCE, SensorFit, Sensors, SensorState
+from driftway.adaptation.hypotheses.sensor_search import MOST_EVIDENCE
+from driftway.adaptation.hypotheses.sensor_state import SensorState
+from driftway.adaptation.hypotheses.sensors import SensorFit, Sensors
 from driftway.adaptation.source.classes import REACH, SourceClasses
 from driftway.adaptation.source.clouds import thinned
 

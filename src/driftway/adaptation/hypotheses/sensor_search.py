@@ -1,0 +1,213 @@
+"""The search for the map and the mix that explain a batch.
+
+For every mix the map is known in closed form (moments, filtered by the prior in time), so that only the mix is
+searched for:
+
+    J(w) = (m ρ / 2φ) · Energy(mapped back, Σ w_k P_k)  +  prior in time  +  α KL(w̄ ‖ w)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from driftway.adaptation.hypotheses.mix import estimated_mix
+from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
+from driftway.adaptation.hypotheses.time_prior import Prior, Steps
+from driftway.adaptation.source.classes import SourceClasses
+from driftway.adaptation.source.clouds import thinned
+
+Double = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# The anchors other than the last map cost this many nats: odds of one in twenty.
+RETURN = 3.0
+# A jump that the tails of the prior do not let pass costs as many nats as a batch may at most leave unexplained.
+SUDDEN = 30.0
+# The prior of the mix counts as so many points.
+MIX_COUNTS = 10.0
+# A feature whose spread falls below this share of the usual is dead, unless it is a code, which may be the same in all
+# rows; if nearly all are dead, it is the batch that is small.
+DEAD, MOST_DEAD = 0.02, 0.75
+# Points of a batch beyond these add no evidence: by then the model's own errors outweigh chance.
+MOST_EVIDENCE = 300
+# Steps of the search for a mix, from each of two starts, with the gains renewed between two rounds of it.
+SEARCH, GAIN_ROUNDS = 12, 2
+LEAST_SHARE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Anchor:
+    """A map that a batch may have come from, and what that costs in nats; in a jump innovations are believed whole."""
+
+    name: str
+    map: Map
+    cost: float = 0.0
+    jump: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A value of the objective, and what it was for."""
+
+    value: float
+    energy: float
+    mix: Double
+    map: Map
+    delta: Double
+    eta: Double
+    anchor: Anchor
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One batch to be explained from one state, by a map that moves or not and a mix that is free or not."""
+
+    source: SourceClasses
+    moves: bool
+    free_mix: bool
+    state: SensorState
+    sample: Double
+    mean: Double
+    log_spread: Double
+    alive: Flags
+    moving: Flags
+    prior: Prior
+    nats: float
+    usual: Double
+
+    def anchors(self) -> Iterator[Anchor]:
+        """Maps that the batch may have come from."""
+        state = self.state
+        yield Anchor("last", state.map)
+        if self.moves:
+            yield Anchor("jump", state.map, SUDDEN, jump=True)
+        if self.moves and state.steps.seen:
+            yield Anchor("source", Map.identity(len(self.mean)), RETURN)
+            for before in state.before_jumps:
+                yield Anchor("before a jump", before, RETURN)
+
+    def mixes(self) -> Iterator[tuple[str, Double]]:
+        """Mixes to start from."""
+        yield "source", self.source.shares
+        if self.free_mix:
+            yield "last", _proper(self.state.mix)
+            yield "estimated", _proper(self._estimated())
+
+    def best(self) -> Found:
+        """The best explanation over anchors and mixes."""
+        found = [
+            (self.objective(mix, anchor.map, self.trust(mix, anchor))[0] + anchor.cost, start, anchor, mix)
+            for anchor in self.anchors()
+            for start, mix in self.mixes()
+        ]
+        found.sort(key=lambda each: each[0])
+        _, start, anchor, mix = found[0]
+        if not self.free_mix:
+            return self.found(mix, anchor)
+        second = next((each for each in found if each[1] != start), found[0])
+        return min((self.searched(*each[2:]) for each in (found[0], second)), key=lambda each: each.value)
+
+    def searched(self, anchor: Anchor, mix: Double) -> Found:
+        """The best mix from one start."""
+        for _ in range(GAIN_ROUNDS if self.moves else 1):
+            trust = self.trust(mix, anchor)
+
+            def objective(logits: Double, trust: tuple[Double, Double] = trust) -> tuple[float, Double]:
+                mix = softmax(logits)
+                value, gradient, _ = self.objective(mix, anchor.map, trust)
+                return value, mix * (gradient - mix @ gradient)
+
+            options: Any = {"maxiter": SEARCH, "maxfun": SEARCH + 8}
+            mix = _proper(softmax(minimize(objective, np.log(mix), jac=True, method="L-BFGS-B", options=options).x))
+        return self.found(mix, anchor)
+
+    def found(self, mix: Double, anchor: Anchor) -> Found:
+        value, _, (energy, after, delta, eta) = self.objective(mix, anchor.map, self.trust(mix, anchor))
+        return Found(value + anchor.cost, energy, mix, after, delta, eta, anchor)
+
+    def innovations(self, mix: Double, before: Map) -> tuple[Double, Double, Double, Double]:
+        """How far offsets and log-gains seem to have gone from a map, and the moments of the mix."""
+        mean, variance = self.source.moments(mix)
+        delta = np.where(self.moving, (self.mean - before.offset) / before.gain - mean, 0.0)
+        eta = np.where(self.moving, self.log_spread - 0.5 * np.log(variance) - before.log_gain, 0.0)
+        return delta, eta, mean, variance
+
+    def trust(self, mix: Double, anchor: Anchor) -> tuple[Double, Double]:
+        """The share of the innovations to believe."""
+        d = len(self.mean)
+        if not self.moves:
+            return np.zeros(d), np.zeros(d)
+        if anchor.jump:
+            return np.ones(d), np.ones(d)
+        delta, eta, *_ = self.innovations(mix, anchor.map)
+        return self.prior.trust(delta, eta)
+
+    def objective(
+        self, mix: Double, before: Map, trust: tuple[Double, Double]
+    ) -> tuple[float, Double, tuple[float, Map, Double, Double]]:
+        """J(w), its gradient, and (energy, map, δ, η)."""
+        source, counts = self.source, MIX_COUNTS
+        delta, eta, mean, variance = self.innovations(mix, before)
+        log_gain = before.log_gain + trust[1] * eta
+        gain, stretch = np.exp(log_gain), np.exp(before.log_gain - log_gain)
+        location = before.gain * (mean + trust[0] * delta) + before.offset
+        y = np.where(self.alive, (self.sample - location) / gain, 0.0)
+        energy, by_mix, by_point = source.near.energy_with_gradients((y + mean) @ source.directions, mix)
+        cost, by_delta, by_eta = self.prior.cost(delta, eta)
+        nats = self.nats / self.state.overdispersion
+        value = nats * energy + cost + counts * float(self.usual @ np.log(self.usual / mix))
+        # The chain rule: the mix moves the mean and the spread that the batch is matched to.
+        pulled = by_point @ source.directions.T
+        by_variance = (source.variances + source.means**2 - 2.0 * mean * source.means) / (2.0 * variance)
+        alive, moving = self.alive, self.moving
+        gradient = by_mix + source.means @ (pulled.sum(axis=0) * (1.0 - alive * (1.0 - moving * trust[0]) * stretch))
+        gradient = nats * (gradient + by_variance @ (moving * alive * trust[1] * (pulled * y).sum(axis=0)))
+        gradient -= source.means @ (moving * by_delta) + by_variance @ (moving * by_eta)
+        gradient -= counts * self.usual / mix
+        return value, gradient, (energy, Map(log_gain, location - gain * mean), delta, eta)
+
+    def _estimated(self) -> Double:
+        """A mix by label shift, with Gaussian classes in the discriminant space around the last map."""
+        source, before = self.source, self.state.map
+        z = np.where(self.alive, (self.sample - before.offset) / before.gain, 0.0) @ source.directions
+        apart = ((z[:, None, :] - (source.means @ source.directions)[None]) ** 2).sum(axis=2)
+        proba = softmax(np.log(source.shares) - 0.5 * apart, axis=1)
+        return estimated_mix(proba, source.shares, self.usual, 0.5 * MIX_COUNTS)
+
+
+def search_of(source: SourceClasses, moves: bool, free_mix: bool, state: SensorState, batch: Double) -> Search:
+    """The search for what explains a batch, in units of the source."""
+    size = len(batch)
+    spread = batch.std(axis=0)
+    gains = [np.ones_like(spread), state.map.gain, *(before.gain for before in state.before_jumps)]
+    alive = (spread > DEAD * np.min(gains, axis=0)) | ~source.movable
+    if np.mean(~alive) > MOST_DEAD:
+        alive = np.ones_like(alive)
+    steps = state.steps if moves else Steps(1e-8, 1e-8)
+    return Search(
+        source=source,
+        moves=moves,
+        free_mix=free_mix,
+        state=state,
+        sample=thinned(batch),
+        mean=batch.mean(axis=0),
+        log_spread=np.log(np.where(alive, np.maximum(spread, 1e-3), 1.0)),
+        alive=alive,
+        moving=alive & source.movable,
+        prior=Prior(source, steps, size),
+        nats=0.5 * min(size, MOST_EVIDENCE) * source.near.spread,
+        usual=0.5 * (source.shares + state.mix),
+    )
+
+
+def _proper(mix: Double) -> Double:
+    """A mix without zeros."""
+    mix = np.maximum(mix, LEAST_SHARE)
+    return mix / mix.sum()

@@ -1,0 +1,71 @@
+"""Where sensors are: a gain and an offset per feature, the mix of the classes, and what is known of the stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.adaptation.hypotheses.time_prior import Steps
+
+Double = npt.NDArray[np.float64]
+
+# The misfit in nats that a right model has, so that a stream which always has more is known to be over-dispersed.
+USUAL_MISFIT = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """x = gain∘z + offset, per feature, in units of the source."""
+
+    log_gain: Double
+    offset: Double
+
+    @classmethod
+    def identity(cls, d: int) -> Map:
+        return cls(np.zeros(d), np.zeros(d))
+
+    @property
+    def gain(self) -> Double:
+        return np.exp(self.log_gain)
+
+    def after(self, step: Map) -> Map:
+        """This map moved on by a step."""
+        return Map(self.log_gain + step.log_gain, self.offset + step.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class SensorState:
+    """The last map and mix, the last step of the map, maps before jumps, the size of steps and the last misfits."""
+
+    map: Map
+    mix: Double
+    step: Map
+    before_jumps: tuple[Map, ...]
+    steps: Steps
+    misfits: tuple[float, ...]
+
+    @cached_property
+    def overdispersion(self) -> float:
+        """By how much this stream misfits more than a right model would; 1 if it does not."""
+        return max(1.0, float(np.median(self.misfits)) / USUAL_MISFIT) if self.misfits else 1.0
+
+    def arrays(self) -> dict[str, Double]:
+        """The state as arrays, to be saved."""
+        maps = [self.map, self.step, *self.before_jumps]
+        return {
+            "maps": np.stack([np.stack([each.log_gain, each.offset]) for each in maps]),
+            "mix": self.mix,
+            "steps": np.array([self.steps.shift, self.steps.gain, self.steps.seen]),
+            "misfits": np.array(self.misfits),
+        }
+
+    @classmethod
+    def of(cls, arrays: dict[str, Double]) -> SensorState:
+        """The state that `arrays` described."""
+        last, step, *before = (Map(log_gain, offset) for log_gain, offset in arrays["maps"])
+        shift, gain, seen = arrays["steps"]
+        steps = Steps(float(shift), float(gain), int(seen))
+        return cls(last, arrays["mix"], step, tuple(before), steps, tuple(map(float, arrays["misfits"])))
