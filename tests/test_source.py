@@ -159,7 +159,8 @@ class TestClasses:
         rng = np.random.default_rng(0)
         X = np.column_stack([rng.normal(size=80), rng.integers(2, size=80), np.full(80, 3.0), rng.integers(3, size=80)])
         found = source_classes(X, np.arange(80) % 2, np.ones(80), 2)
-        np.testing.assert_array_equal(found.movable, [True, False, False, True])
+        np.testing.assert_array_equal(found.movable(found.points), [True, False, False, True])
+        np.testing.assert_array_equal(found.movable(found.points + 0.01), True)
         assert np.isfinite(found.standardised(X)).all()
 
 

@@ -305,6 +305,22 @@ def test_codes_are_not_moved() -> None:
     assert np.abs(model.images_[:, 0] - X[:, 0]).mean() > 0.5
 
 
+def test_a_code_with_other_values_is_a_measurement() -> None:
+    rng = np.random.default_rng(0)
+
+    def draw(n: int) -> tuple[Array, Array]:
+        y = rng.integers(2, size=n)
+        return np.column_stack([rng.random((n, 3)) < 0.15 + 0.7 * y[:, None], rng.normal(size=n)]).astype(float), y
+
+    model = fitted(*draw(200), hypotheses="sensors")
+    for t in range(1, 6):
+        B, truth = draw(150)
+        B[:, :3] = (B[:, :3] + 0.02 * rng.normal(size=(150, 3))) * (1 + 0.2 * t) + 0.3 * t
+        assert model.partial_fit(B).score(B, truth) > 0.8
+    B, truth = draw(150)
+    assert model.partial_fit(B).score(B, truth) > 0.8  # codes again
+
+
 def test_it_is_never_asked_for_what_it_was_not_given() -> None:
     X, y, batches = blobs(3, 0)
     for given, panels, transport in (("sensors", True, False), ("transport", False, True), ("auto", True, True)):

@@ -9,7 +9,7 @@ searched for:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -184,10 +184,13 @@ class Search:
 
 def search_of(source: SourceClasses, moves: bool, free_mix: bool, state: SensorState, batch: Double) -> Search:
     """The search for what explains a batch, in units of the source."""
-    size = len(batch)
+    size, movable = len(batch), source.movable(batch)
+    if not movable.all():  # what is a code here is where it began
+        before = tuple(each.only(movable) for each in state.before_jumps)
+        state = replace(state, map=state.map.only(movable), before_jumps=before)
     spread = batch.std(axis=0)
     gains = [np.ones_like(spread), state.map.gain, *(before.gain for before in state.before_jumps)]
-    alive = (spread > DEAD * np.min(gains, axis=0)) | ~source.movable
+    alive = (spread > DEAD * np.min(gains, axis=0)) | ~movable
     if np.mean(~alive) > MOST_DEAD:
         alive = np.ones_like(alive)
     steps = state.steps if moves else Steps(1e-8, 1e-8)
@@ -200,7 +203,7 @@ def search_of(source: SourceClasses, moves: bool, free_mix: bool, state: SensorS
         mean=batch.mean(axis=0),
         log_spread=np.log(np.where(alive, np.maximum(spread, 1e-3), 1.0)),
         alive=alive,
-        moving=alive & source.movable,
+        moving=alive & movable,
         prior=Prior(source, steps, size),
         nats=0.5 * min(size, MOST_EVIDENCE) * source.near.spread,
         usual=0.5 * (source.shares + state.mix),

@@ -31,6 +31,10 @@ class Map:
     def gain(self) -> Double:
         return np.exp(self.log_gain)
 
+    def only(self, which: npt.NDArray[np.bool_]) -> Map:
+        """This map for some features, and none for the others."""
+        return Map(np.where(which, self.log_gain, 0.0), np.where(which, self.offset, 0.0))
+
     def after(self, step: Map) -> Map:
         """This map moved on by a step."""
         return Map(self.log_gain + step.log_gain, self.offset + step.offset)

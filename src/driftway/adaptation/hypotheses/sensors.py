@@ -135,7 +135,7 @@ class Sensors:
         task = search_of(self.source, self.moves, self.free_mix, state, self.view(batch))
         best = task.best()
         found = SensorFit(
-            state=self._after(state, task, best),
+            state=self._after(task, best),
             view=self.view,
             map=best.map,
             mix=best.mix,
@@ -170,7 +170,8 @@ class Sensors:
             restored_mix=arrays.get("answered_mix"),
         )
 
-    def _after(self, state: SensorState, task: Search, best: Found) -> SensorState:
+    def _after(self, task: Search, best: Found) -> SensorState:
+        state = task.state
         misfits = (*state.misfits, max(best.energy, 0.0) * task.nats)[-MISFITS:]
         if not self.moves:
             return replace(state, mix=best.mix, misfits=misfits)

@@ -23,8 +23,9 @@ KURTOSIS = (1.5, 1000.0)
 REACH = 4.0
 # Nothing is further away than so many deviations: kilograms told in micrograms are followed, and squares stay numbers.
 FURTHEST = 1e9
-# A feature with so few values on the source is a code or a count of few, which no gain or offset turns into another.
-FEW_VALUES = 2
+# A feature with so few values on the source is a code, which no gain or offset turns into another, as long as batches
+# have no other values in it; values are the same within this part of a deviation.
+FEW_VALUES, SAME = 2, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class SourceClasses:
     spectrum, axes : eigenvalues and eigenvectors of the total covariance
     dimension : the effective one, (tr C)² / tr C²
     kurtosis : fourth moments of the features (d)
-    movable : the features that a gain and an offset may change (d)
+    codes : the values of features that have few on the source (2×d), NaN for others
     directions : discriminant directions, whitened within classes (d×r)
     near : the classes in the discriminant space
     full : the classes in the whole space, within `REACH`
@@ -59,7 +60,7 @@ class SourceClasses:
     axes: Double
     dimension: float
     kurtosis: Double
-    movable: npt.NDArray[np.bool_]
+    codes: Double
     directions: Double
     near: ClassClouds
     full: ClassClouds
@@ -67,6 +68,11 @@ class SourceClasses:
     def standardised(self, X: Double) -> Double:
         """In units of the source, within `FURTHEST`."""
         return np.clip((X - self.centre) / self.unit, -FURTHEST, FURTHEST)
+
+    def movable(self, batch: Double) -> npt.NDArray[np.bool_]:
+        """The features that a gain and an offset may have changed: not codes in which a batch has no other value."""
+        apart = np.abs(batch[:, None, :] - self.codes).min(axis=1)
+        return ~(apart <= SAME).all(axis=0)
 
     def moments(self, mix: Double) -> tuple[Double, Double]:
         """Mean and variance of the features if the classes have these shares."""
@@ -104,11 +110,17 @@ def source_classes(X: Double, groups: Groups, weights: Double, classes: int) -> 
         axes=axes,
         dimension=float(np.trace(total) ** 2 / np.sum(total**2)),
         kurtosis=np.clip(weights @ Z**4, *KURTOSIS),
-        movable=np.array([np.unique(column).size > FEW_VALUES for column in X.T]),
+        codes=np.stack([_codes(column) for column in Z.T], axis=1),
         directions=directions,
         near=class_clouds(Z @ directions, groups, weights, classes),
         full=class_clouds(np.clip(Z, -REACH, REACH), groups, weights, classes),
     )
+
+
+def _codes(column: Double) -> Double:
+    """The lowest and the highest value of a feature that has no other, NaN if it has."""
+    values = np.unique(column)
+    return values[[0, -1]] if values.size <= FEW_VALUES else np.full(FEW_VALUES, np.nan)
 
 
 def _discriminants(Z: Double, means: Double, groups: Groups, shares: Double) -> Double:
