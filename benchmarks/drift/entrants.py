@@ -15,7 +15,7 @@ from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor
 Entrant = Callable[[Stream], tuple[list[float], int]]  # scores per step, and how many steps warned
 
 OURS = "driftway"
-PAPER = {
+PAPER: dict[str, Any] = {
     "metric": "euclidean",
     "epsilon": 0.4,
     "relative_epsilon": False,

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import streams
+from benchmarks.drift.entrants import PAPER
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, adapt_stream
 from driftway.adaptation import DomainTransportClassifier
 
@@ -38,19 +39,6 @@ class Inertia:
         self, before: Double, now: Double, velocity: Double, groups: Array, weights: Double, size: int
     ) -> Double:
         return now + 0.5 * (now - before) + 0.2 * velocity
-
-
-PAPER: dict[str, Any] = {
-    "metric": "euclidean",
-    "epsilon": 0.4,
-    "relative_epsilon": False,
-    "scale": None,
-    "time_weight": 0.3,
-    "map": "barycentric",
-    "motion": None,
-    "labels": "classifier",
-    "stay": False,
-}
 
 
 @dataclass

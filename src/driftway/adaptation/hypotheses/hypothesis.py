@@ -34,19 +34,12 @@ class Moved:
     dead: npt.NDArray[np.bool_]
 
 
-class State(Protocol):
-    """Where a hypothesis goes on from."""
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The state by names, to be saved; `Hypothesis.state` reads it."""
-
-
 class Fit(Protocol):
     """A hypothesis after it has seen a batch.
 
     `misfit` and `energy` are the evidence against it in nats, see `driftway.adaptation.judge`; `state` is where it
-    goes on from; `displacement` is how far it moved the source's points, the root mean square in their units; and
-    `estimator` is what answers.
+    goes on from, with a method `arrays()` that `Hypothesis.state` reads; `displacement` is how far it moved the
+    source's points, the root mean square in their units; and `estimator` is what answers.
     """
 
     @property
