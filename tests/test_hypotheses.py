@@ -127,12 +127,22 @@ class TestMix:
 
     def test_a_mix_without_evidence_is_the_sources(self) -> None:
         shares = np.array([0.4, 0.6])
-        np.testing.assert_allclose(earned_mix(np.tile(shares, (50, 1)), shares, shares, 1.0), shares)
+        np.testing.assert_allclose(earned_mix(np.tile(shares, (50, 1)), shares, shares, 1.0, 1000), shares)
         sure = np.eye(2)[np.repeat([0, 1], [90, 10])] * 0.98 + 0.01
-        found = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0)
-        assert found[0] > 0.85
-        doubtful = earned_mix(sure, shares, np.array([0.9, 0.1]), 20.0)
+        found = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0, 1000)
+        assert found[0] > 0.83
+        doubtful = earned_mix(sure, shares, np.array([0.9, 0.1]), 10.0, 1000)
         assert shares[0] < doubtful[0] < found[0]
+        of_a_small_source = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0, 50)
+        assert shares[0] < of_a_small_source[0] < found[0]
+
+    def test_a_mix_by_chance_is_rarely_answered_for(self) -> None:
+        rng, shares, kept = np.random.default_rng(0), np.array([0.5, 0.5]), []
+        for _ in range(200):
+            z = rng.normal(size=100) + np.where(rng.uniform(size=100) < 0.5, 1.0, -1.0)
+            proba = np.stack([1.0 / (1.0 + np.exp(-2.0 * z)), 1.0 / (1.0 + np.exp(2.0 * z))], axis=1)
+            kept.append(not np.allclose(earned_mix(proba, shares, shares, 1.0, 10**6), shares))
+        assert np.mean(kept) < 0.05
 
 
 def far_state(source: SourceView, seed: int = 0) -> SensorState:
@@ -279,3 +289,25 @@ class TestSensors:
                 assert np.isfinite(fit.posteriors(batch)).all()
                 assert np.isfinite([fit.misfit, fit.energy]).all()
                 assert all(np.isfinite(array).all() for array in fit.state.arrays().values())
+
+
+class TestWithout:
+    """What a batch tells of whether a class is there."""
+
+    @staticmethod
+    def _nats(apart: float) -> list[float]:
+        rng = np.random.default_rng(0)
+        y = np.arange(300) % 2
+        X = rng.normal(size=(300, 3)) + apart * y[:, None] * [1.0, 0.0, 0.0]
+        (source,) = source_views(X, y, y, np.full(300, 1 / 300), LogisticRegression(), 2)[:1]
+        fit = Sensors(source, True, True).fit(Sensors(source, True, True).start(), X[:100] + 0.1)
+        return [fit.without(group) for group in range(2)]
+
+    def test_classes_that_overlap_may_have_left(self) -> None:
+        assert min(self._nats(0.5)) < 2.0
+
+    def test_classes_apart_are_seen_to_be_there(self) -> None:
+        assert min(self._nats(5.0)) > 10.0
+
+    def test_an_answer_without_a_batch_cannot_say(self) -> None:
+        assert Sensors(view(), True, True).answering().without(0) == np.inf

@@ -450,6 +450,9 @@ class Shifted:
         d, shares = len(self.state.offset), self.view.classes.shares
         return Moved(self.state.offset, np.ones(d), shares, shares, np.zeros(d, dtype=bool))
 
+    def without(self, group: int) -> float:
+        return np.inf
+
     def arrays(self) -> dict[str, Array]:
         return {"offset": self.state.offset}
 

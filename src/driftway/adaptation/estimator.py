@@ -413,7 +413,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         seconds = time.perf_counter() - began
         if isinstance(told.voices[0].hypothesis, TransportedSource):
             return of_transport(told, self.history_, size, self._classes, self.tol, seconds)
-        return of_sensors(told, self.history_, size, self._names(), self._classes, seconds)
+        return of_sensors(told, self.history_, size, self._names(), getattr(self, "classes_", None), seconds)
 
     def _names(self) -> npt.NDArray[Any]:
         named = [f"feature {j}" for j in range(self.n_features_in_)]

@@ -19,6 +19,9 @@ POORLY = 10.0
 # A step warns, too, if a hypothesis that is believed more than the first answers more than the second of the batch
 # otherwise: then it hangs on what cannot be known.
 PLAUSIBLE, OTHERWISE = 0.1, 0.08
+# And if the loudest hypothesis moves and could do without a class that is answered for more than this share of the
+# batch, at less than so many nats (odds of seven to one): it may have left, and the map made up for it.
+ANSWERED, UNTOLD = 0.15, 2.0
 # The transported source objects only to more than this: it is the worse classifier of tables.
 OBJECTIONS = 0.2
 
@@ -65,10 +68,10 @@ def of_sensors(
     history: History,
     size: int,
     names: Any,
-    classes: int | None,
+    labels: Any,
     seconds: float,
 ) -> Record:
-    """The record of a step that the hypotheses of a panel answer."""
+    """The record of a step that the hypotheses of a panel answer; `labels` is None for a regression."""
     voice = told.voices[0]
     hypothesis, fit, happened = voice.hypothesis, voice.fit, voice.fit.explain()
     unusual, warning = signal(history, told.far), []
@@ -78,7 +81,7 @@ def of_sensors(
         warning.append(f"the batch is not well explained ({_left(told):.0f} nats are left): answers may be wrong")
     if not told.aside:
         warning += _unusual(unusual)
-        warning += _in_doubt(told)
+        warning += _in_doubt(told) or _untold(told, labels)
     if dead := [str(names[j]) for j in np.flatnonzero(happened.dead)]:
         warning.append(f"{', '.join(dead[:5])}{' …' if len(dead) > 5 else ''} stand still and were left out")
     mix = np.sum([each.weight * each.fit.explain().mix for each in told.voices], axis=0)
@@ -94,7 +97,7 @@ def of_sensors(
         energy=told.far,
         signal=unusual,
         drift=told.drift,
-        class_shift=np.nan if classes is None else 0.5 * float(np.abs(mix - happened.usual).sum()),
+        class_shift=np.nan if labels is None else 0.5 * float(np.abs(mix - happened.usual).sum()),
         gap=np.nan,
         converged=True,
         seconds=seconds,
@@ -140,6 +143,23 @@ def _in_doubt(told: Told) -> list[str]:
         "batch otherwise: without labels nobody can tell"
         for name in answers
         if beliefs[name] > PLAUSIBLE and differ[name] > OTHERWISE
+    ]
+
+
+def _untold(told: Told, labels: Any) -> list[str]:
+    """Classes that may have left: the batch would look much the same without them."""
+    voice = told.voices[0]
+    answers = np.sum([each.weight * each.fit.of_batch() for each in told.voices], axis=0)
+    if answers.ndim == 1 or not voice.hypothesis.moves:
+        return []
+    shares = np.bincount(answers.argmax(axis=1), minlength=answers.shape[1]) / len(answers)
+    asked = np.flatnonzero((shares > ANSWERED) & (shares < 1.0))
+    gone = [str(labels[group]) for group in asked if voice.fit.without(int(group)) < UNTOLD]
+    if not gone:
+        return []
+    return [
+        f"the batch would look much the same without class {' or '.join(gone)}: classes overlap so much that a change "
+        "of their mix cannot be told from drift"
     ]
 
 

@@ -65,6 +65,9 @@ class Fit(Protocol):
     def explain(self) -> Moved:
         """Which features and classes moved."""
 
+    def without(self, group: int) -> float:
+        """How many nats worse it would explain the batch if a class were gone; infinite if it cannot say."""
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is needed to answer after the state was saved; `Hypothesis.restored` reads it."""
 

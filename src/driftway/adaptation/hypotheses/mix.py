@@ -9,6 +9,9 @@ Double = npt.NDArray[np.float64]
 
 # Rounds of EM; they stop when no share changes by more than this.
 ROUNDS, CHANGE = 100, 1e-5
+# A mix answers only if its likelihood ratio is this many times what chance gains: with one degree of freedom, chance
+# goes beyond it in one batch of twenty.
+CHANCE = 4.0
 
 
 def estimated_mix(proba: Double, shares: Double, prior: Double, pseudo_counts: float) -> Double:
@@ -32,13 +35,15 @@ def corrected(proba: Double, mix: Double, shares: Double) -> Double:
     return out / np.maximum(out.sum(axis=1, keepdims=True), 1e-300)
 
 
-def earned_mix(proba: Double, shares: Double, believed: Double, overdispersion: float) -> Double:
+def earned_mix(proba: Double, shares: Double, believed: Double, overdispersion: float, source: int) -> Double:
     """The mix to correct answers for: EM around the believed one, shrunk to the source's as far as it has no evidence.
 
     The believed mix counts as half as many points as the batch. The likelihood ratio of the two mixes has K − 1 degrees
-    of freedom, so that this much of it is chance; James and Stein's rule keeps the rest.
+    of freedom, which is what chance gains, and more by m/n as a classifier that learned from n points has errors of its
+    own. It must be `CHANCE` times that before anything is kept, as in James and Stein's rule.
     """
     mix = estimated_mix(proba, shares, believed, 0.5 * len(proba))
     gain = 2.0 * np.log(np.maximum((proba * (mix / shares)).sum(axis=1), 1e-300)).sum() / overdispersion
-    kept = max(0.0, 1.0 - 2.0 * (len(shares) - 1) / max(gain, 1e-9))
+    chance = (len(shares) - 1) * (1.0 + len(proba) / source)
+    kept = max(0.0, 1.0 - CHANCE * chance / max(gain, 1e-9))
     return shares + kept * (mix - shares)

@@ -40,6 +40,8 @@ MOST_EVIDENCE = 300
 # Steps of the search for a mix, from each of two starts, with the gains renewed between two rounds of it.
 SEARCH, GAIN_ROUNDS = 12, 2
 LEAST_SHARE = 1e-4
+# The part of a class's share that is left when it is asked whether the class could be gone.
+GONE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,18 @@ class Search:
         value, _, (energy, after, delta, eta) = self.objective(mix, anchor.map, self.trust(mix, anchor))
         return Found(value + anchor.cost, energy, mix, after, delta, eta, anchor)
 
+    def without(self, best: Found, group: int) -> float:
+        """How many nats worse the batch would be explained if a class were gone and the map made up for it.
+
+        That the mix would be unusual does not count: the question is what the batch itself tells.
+        """
+        left = best.mix.copy()
+        left[group] *= GONE
+        told = [
+            self.found(mix, best.anchor).value - self.mix_cost(mix) for mix in (_proper(left / left.sum()), best.mix)
+        ]
+        return told[0] - told[1]
+
     def innovations(self, mix: Double, before: Map) -> tuple[Double, Double, Double, Double]:
         """How far offsets and log-gains seem to have gone from a map, and the moments of the mix."""
         mean, variance = self.source.moments(mix)
@@ -153,7 +167,7 @@ class Search:
         self, mix: Double, before: Map, trust: tuple[Double, Double]
     ) -> tuple[float, Double, tuple[float, Map, Double, Double]]:
         """J(w), its gradient, and (energy, map, δ, η)."""
-        source, counts = self.source, MIX_COUNTS
+        source = self.source
         delta, eta, mean, variance = self.innovations(mix, before)
         log_gain = before.log_gain + trust[1] * eta
         gain, stretch = np.exp(log_gain), np.exp(before.log_gain - log_gain)
@@ -162,7 +176,7 @@ class Search:
         energy, by_mix, by_point = source.near.energy_with_gradients((y + mean) @ source.directions, mix)
         cost, by_delta, by_eta = self.prior.cost(delta, eta)
         nats = self.nats / self.state.overdispersion
-        value = nats * energy + cost + counts * float(self.usual @ np.log(self.usual / mix))
+        value = nats * energy + cost + self.mix_cost(mix)
         # The chain rule: the mix moves the mean and the spread that the batch is matched to.
         pulled = by_point @ source.directions.T
         by_variance = (source.variances + source.means**2 - 2.0 * mean * source.means) / (2.0 * variance)
@@ -170,8 +184,12 @@ class Search:
         gradient = by_mix + source.means @ (pulled.sum(axis=0) * (1.0 - alive * (1.0 - moving * trust[0]) * stretch))
         gradient = nats * (gradient + by_variance @ (moving * alive * trust[1] * (pulled * y).sum(axis=0)))
         gradient -= source.means @ (moving * by_delta) + by_variance @ (moving * by_eta)
-        gradient -= counts * self.usual / mix
+        gradient -= MIX_COUNTS * self.usual / mix
         return value, gradient, (energy, Map(log_gain, location - gain * mean), delta, eta)
+
+    def mix_cost(self, mix: Double) -> float:
+        """The prior of the mix, in nats."""
+        return MIX_COUNTS * float(self.usual @ np.log(self.usual / mix))
 
     def _estimated(self) -> Double:
         """A mix by label shift, with Gaussian classes in the discriminant space around the last map."""

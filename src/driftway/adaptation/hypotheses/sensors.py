@@ -47,6 +47,7 @@ class SensorFit:
     energy: float
     batch: Double
     restored_mix: Double | None = None
+    search: tuple[Search, Found] | None = None
 
     @cached_property
     def answered_mix(self) -> Double:
@@ -56,7 +57,7 @@ class SensorFit:
         if not self.alive.all():
             return self.view.classes.shares
         dispersion = max(1.0, float(np.mean(self.state.misfits)) / WELL_FITTED)
-        return earned_mix(self._told, self.view.classes.shares, self.mix, dispersion)
+        return earned_mix(self._told, self.view.classes.shares, self.mix, dispersion, len(self.view.classes.points))
 
     @cached_property
     def _told(self) -> Double:
@@ -92,6 +93,12 @@ class SensorFit:
 
     def explain(self) -> Moved:
         return Moved(self.map.offset, self.map.gain, self.mix, self.view.classes.shares, ~self.alive)
+
+    def without(self, group: int) -> float:
+        if self.search is None:
+            return np.inf
+        task, best = self.search
+        return task.without(best, group)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is needed to answer after the state was saved."""
@@ -143,6 +150,7 @@ class Sensors:
             misfit=max(best.energy, 0.0) * task.nats,
             energy=0.0,
             batch=self.view(batch),
+            search=(task, best),
         )
         return replace(found, energy=_full_energy(self.source, found.back(task.sample), best.mix, len(batch)))
 

@@ -58,6 +58,10 @@ class Answering:
     def images(self) -> Double:
         return self.scaling.inverse(self.state.images)
 
+    def without(self, group: int) -> float:
+        """It has no likelihood to say it by."""
+        return np.inf
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Nothing: what is carried and the sample are saved by themselves."""
         return {}
