@@ -44,7 +44,7 @@ UNEXPLAINED, UNUSUAL = 30.0, 5.0
 # explain them, or has moved in less than half of them.
 MISFITS, BETTER, CLEARLY, KEPT, LOST, MOSTLY, HALF = 3.0, 0.2, 0.7, -0.3, 1.1, 0.85, 0.5
 # The same where a batch has too few points for the numbers of its map, so that it follows chance as well.
-LARGE_MISFITS = 20.0
+LARGE_MISFITS = 10.0
 # A single batch says no more than this: turned by half, symmetric data look as if nothing had happened.
 MOST = 1.0
 # Points of a batch for every number of an affine map that it must determine.

@@ -157,15 +157,16 @@ class Tracker:
             after = replace(told.state, usual=usual, before=state.before)
             return replace(told, state=after, far=float(np.exp(far)), drift=float(np.exp(moved)))
         # A fault, a jump, or a return. Whichever it is, the state before is remembered; where another one expected this
-        # batch, the stream goes on from there, so that a fault has changed nothing. Right after a surprise the state
-        # before it need be less clearly better.
+        # batch, the stream goes on from there, so that a fault has changed nothing. Right after a single surprise the
+        # state before it need be less clearly better; several in a row are no fault.
         others = [*state.before, self.start()]
         distances = np.array([*(self.surprise(other, batch, b) for other in state.before), moved])
         margins = np.full(len(others), RETURNED)
-        margins[0] *= 0.5 if state.surprised else 1.0
+        single = state.surprised and not others[0].surprised
+        margins[0] *= 0.5 if single else 1.0
         best = int(np.argmin(distances + margins))
         # A state to return to is one that is hardly surprised itself; the one before a fault may have grown old by it.
-        hardly = distances[best] < state.usual + 0.5 * SURPRISE or (state.surprised and best == 0)
+        hardly = distances[best] < state.usual + 0.5 * SURPRISE or (single and best == 0)
         returns = bool(hardly and distances[best] < far - margins[best])
         told = self._step(
             replace(others[best], aside=state.aside) if returns else state, batch, b, surprised and not returns
