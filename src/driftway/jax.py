@@ -21,11 +21,11 @@ except ImportError:
 
 from driftway.derivatives.deferred_costs import PointCloudCost
 from driftway.derivatives.deferred_regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
-from driftway.derivatives.optimal_value import OptimalValue, pull_back
+from driftway.derivatives.entropic_plan import Coupling, EntropicPlan
+from driftway.derivatives.optimal_value import OptimalValue
 from driftway.engines.engine import Engine
 from driftway.problem.solution import Solution
 from driftway.regularizers.regularizer import Regularizer
-from driftway.solvers.solve import sinkhorn
 from driftway.solvers.solver import Solver
 
 __all__ = [
@@ -87,19 +87,16 @@ def transport_loss(
     [-2.0, -2.0]
 
     """
-    arrays, value = _problem(cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-
-    def optimum(*values: Any) -> list[Any]:
-        return [value.solve(values).solution.value]
-
-    def with_gradients(*values: Any) -> list[Any]:
-        solved = value.solve(values)
-        return [solved.solution.value, *value.gradients(solved)]
+    value, arrays = OptimalValue.of(_floating, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
 
     scalar = jax.ShapeDtypeStruct((), arrays[0].dtype)
 
+    def with_gradients(*values: Any) -> list[Any]:
+        solved = value.solve(values)
+        return [value.result(solved), *value.gradients(solved)]
+
     def primal(*values: Any) -> Any:
-        return _on_host(optimum, [scalar], *values)[0]
+        return _on_host(lambda *values: [value.result(value.solve(values))], [scalar], *values)[0]
 
     def forward(*values: Any) -> tuple[Any, Any]:
         result, *gradients = _on_host(with_gradients, [scalar, *map(_shape, values)], *values)
@@ -108,9 +105,7 @@ def transport_loss(
     def backward(gradients: Any, upstream: Any) -> tuple[Any, ...]:
         return tuple((upstream * gradient).astype(gradient.dtype) for gradient in gradients)
 
-    loss = jax.custom_vjp(primal)
-    loss.defvjp(forward, backward)
-    return loss(*arrays)
+    return _differentiable(primal, forward, backward)(*arrays)
 
 
 def transport_plan(
@@ -126,14 +121,10 @@ def transport_plan(
     engine: Engine | None = None,
 ) -> jax.Array:
     """The plan behind `transport_loss`, an n×m array that is not differentiated; see there."""
-    arrays, value = _problem(cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-    shape = arrays[0].shape if value.metric is None else (len(arrays[0]), len(arrays[1]))
-
-    def plan(*values: Any) -> list[Any]:
-        return [value.solve(values).solution.plan.array()]
-
+    value, arrays = OptimalValue.of(_floating, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
+    shape = jax.ShapeDtypeStruct(value.shape(arrays), arrays[0].dtype)
     stopped = [jax.lax.stop_gradient(array) for array in arrays]
-    return _on_host(plan, [jax.ShapeDtypeStruct(shape, arrays[0].dtype)], *stopped)[0]
+    return _on_host(lambda *values: [value.plan(values)], [shape], *stopped)[0]
 
 
 def entropic_plan(
@@ -151,20 +142,15 @@ def entropic_plan(
     Its derivative comes from the implicit function theorem: one linear system of the smaller side's size. A
     `Solution` of this or a similar problem may be given to start from.
     """
-    matrix = _floating(cost)
-    n, m = matrix.shape
-    masses = [
-        jnp.full(size, 1.0 / size, matrix.dtype) if mass is None else _floating(mass) for mass, size in ((a, n), (b, m))
-    ]
-
-    def solve(C: Any, a: Any, b: Any) -> list[Any]:
-        return [sinkhorn(*map(_double, (C, a, b)), epsilon=epsilon, tol=tol, max_iter=max_iter, init=init).plan.array()]
-
-    def pull(gamma: Any, slope: Any, b: Any) -> list[Any]:
-        return list(pull_back(_double(gamma), epsilon, _double(slope), _double(b)))
+    cost = _floating(cost)
+    a, b = (
+        jnp.full(size, 1.0 / size, cost.dtype) if mass is None else mass
+        for mass, size in zip((a, b), cost.shape, strict=True)
+    )
+    plan, arrays = EntropicPlan.of(_floating, cost, a, b, epsilon, tol, max_iter, init)
 
     def primal(*values: Any) -> Any:
-        return _on_host(solve, [_shape(matrix)], *values)[0]
+        return _on_host(lambda *values: [plan.result(plan.solve(values))], [_shape(cost)], *values)[0]
 
     def forward(*values: Any) -> tuple[Any, Any]:
         gamma = primal(*values)
@@ -172,30 +158,20 @@ def entropic_plan(
 
     def backward(saved: Any, upstream: Any) -> tuple[Any, ...]:
         gamma, values = saved
-        return tuple(_on_host(pull, list(map(_shape, values)), gamma, upstream, values[2]))
+        pulled = _on_host(
+            lambda gamma, b, slope: plan.pull_back(Coupling(gamma, b), slope),
+            list(map(_shape, values)),
+            *(gamma, values[2], upstream),
+        )
+        return tuple(pulled)
 
-    plan = jax.custom_vjp(primal)
-    plan.defvjp(forward, backward)
-    return plan(matrix, *masses)
+    return _differentiable(primal, forward, backward)(*arrays)
 
 
-def _problem(
-    cost: Any, a: Any, b: Any, epsilon: float, regularizer: Deferred | Regularizer | None, *options: Any
-) -> tuple[list[Any], OptimalValue]:
-    """All arrays in order, and the function of them."""
-    metric = None
-    if isinstance(cost, PointCloudCost):
-        X, Y = _floating(cost.X), _floating(cost.Y)
-        if callable(cost.metric):
-            arrays = [cost.metric(X, Y)]
-        else:
-            arrays, metric = [X, Y], cost.metric
-    else:
-        arrays = [_floating(cost)]
-    deferred = Deferred.of(regularizer)
-    given = [mass for mass in (a, b) if mass is not None]
-    arrays += [_floating(array) for array in (*given, *deferred.arrays)]
-    return arrays, OptimalValue(metric, (a is not None, b is not None), deferred, epsilon, *options)
+def _differentiable(primal: Any, forward: Any, backward: Any) -> Any:
+    function = jax.custom_vjp(primal)
+    function.defvjp(forward, backward)
+    return function
 
 
 def _on_host(function: Callable[..., list[Any]], shapes: list[Any], *values: Any) -> list[Any]:
@@ -210,14 +186,10 @@ def _on_host(function: Callable[..., list[Any]], shapes: list[Any], *values: Any
     return [jnp.asarray(result) for result in called(*values)]
 
 
-def _floating(value: Any) -> Any:
+def _floating(value: Any, like: Any = None) -> Any:
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 
 
 def _shape(array: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(array.shape, array.dtype)
-
-
-def _double(value: Any) -> Any:
-    return np.asarray(value, dtype=np.float64)

@@ -16,14 +16,15 @@ try:
 except ImportError:
     raise ImportError("driftway.torch needs PyTorch: pip install 'driftway[torch]'") from None
 
-from driftway.arrays.interchange import on_host
+from driftway.arrays.interchange import kind_of, on_host
 from driftway.derivatives.deferred_costs import PointCloudCost
 from driftway.derivatives.deferred_regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
-from driftway.derivatives.optimal_value import OptimalValue, pull_back
+from driftway.derivatives.differentiable import Differentiable
+from driftway.derivatives.entropic_plan import EntropicPlan
+from driftway.derivatives.optimal_value import OptimalValue
 from driftway.engines.engine import Engine
 from driftway.problem.solution import Solution
 from driftway.regularizers.regularizer import Regularizer
-from driftway.solvers.solve import sinkhorn
 from driftway.solvers.solver import Solver
 
 __all__ = [
@@ -83,8 +84,8 @@ def transport_loss(
     [-2.0, -2.0]
 
     """
-    arrays, value = _problem(cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-    return _Value.apply(value, *arrays)
+    value, arrays = OptimalValue.of(_tensor, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
+    return _Function.apply(value, *arrays)
 
 
 def transport_plan(
@@ -100,8 +101,8 @@ def transport_plan(
     engine: Engine | None = None,
 ) -> torch.Tensor:
     """The plan behind `transport_loss`, an n×m tensor that is not differentiated; see there."""
-    arrays, value = _problem(cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-    return _like(arrays[0], value.solve([on_host(array) for array in arrays]).solution.plan.array())
+    value, arrays = OptimalValue.of(_tensor, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
+    return kind_of(arrays[0]).wrap(value.plan([on_host(array) for array in arrays]))
 
 
 def entropic_plan(
@@ -119,97 +120,34 @@ def entropic_plan(
     Its derivative comes from the implicit function theorem: one linear system of the smaller side's size. A
     `Solution` of this or a similar problem may be given to start from.
     """
-    matrix = _tensor(cost)
-    given = [None if mass is None else _tensor(mass, matrix) for mass in (a, b)]
-    options = {"epsilon": epsilon, "tol": tol, "max_iter": max_iter, "init": init}
-    return _EntropicPlan.apply(options, matrix, *given)
+    plan, arrays = EntropicPlan.of(_tensor, cost, a, b, epsilon, tol, max_iter, init)
+    return _Function.apply(plan, *arrays)
 
 
-class _Value(torch.autograd.Function):
-    """The optimal value of a problem made of tensors."""
+class _Function(torch.autograd.Function):
+    """A differentiable function of NumPy arrays, as one of tensors."""
 
     @staticmethod
-    def forward(ctx: Any, value: OptimalValue, *arrays: torch.Tensor) -> torch.Tensor:
-        ctx.value = value
+    def forward(ctx: Any, function: Differentiable[Any], *arrays: torch.Tensor) -> torch.Tensor:
+        ctx.function = function
         ctx.save_for_backward(*arrays)  # which notices it if one is written to before the backward pass
-        ctx.optimum = value.solve([on_host(array) for array in arrays])
-        return _like(arrays[0], ctx.optimum.solution.value)
+        ctx.solved = function.solve([on_host(array) for array in arrays])
+        return kind_of(arrays[0]).wrap(function.result(ctx.solved))
 
     @staticmethod
     def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        _once()
+        if torch.is_grad_enabled():  # a graph of the backward pass is asked for, which would lack our part
+            raise RuntimeError("transport can be differentiated once only; call backward without create_graph=True")
         arrays, wanted = ctx.saved_tensors, ctx.needs_input_grad[1:]
-        gradients = ctx.value.gradients(ctx.optimum, wanted)
-        scale = float(upstream)
+        gradients = ctx.function.pull_back(ctx.solved, on_host(upstream), wanted)
         return None, *(
-            _like(array, scale * gradient) if want else None
+            kind_of(array).wrap(gradient) if want else None
             for array, gradient, want in zip(arrays, gradients, wanted, strict=True)
         )
 
 
-class _EntropicPlan(torch.autograd.Function):
-    """The entropic plan of a cost matrix and masses."""
-
-    @staticmethod
-    def forward(ctx: Any, options: dict[str, Any], cost: torch.Tensor, a: Any, b: Any) -> torch.Tensor:
-        matrix, rows, columns = (_double(array) for array in (cost, a, b))
-        ctx.gamma = sinkhorn(matrix, rows, columns, **options).plan.array()
-        ctx.epsilon = options["epsilon"]
-        ctx.save_for_backward(cost, a, b)
-        return _like(cost, ctx.gamma)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        _once()
-        arrays = ctx.saved_tensors
-        b = _double(arrays[2])
-        columns = ctx.gamma.sum(axis=0) if b is None else b
-        gradients = pull_back(ctx.gamma, ctx.epsilon, _double(upstream), columns)
-        return (
-            None,
-            *(
-                _like(array, gradient) if want else None
-                for array, gradient, want in zip(arrays, gradients, ctx.needs_input_grad[1:], strict=True)
-            ),
-        )
-
-
-def _problem(
-    cost: Any, a: Any, b: Any, epsilon: float, regularizer: Deferred | Regularizer | None, *options: Any
-) -> tuple[list[torch.Tensor], OptimalValue]:
-    """All tensors in order, and the function of them."""
-    metric = None
-    if isinstance(cost, PointCloudCost):
-        X, Y = _tensor(cost.X), _tensor(cost.Y, cost.X)
-        if callable(cost.metric):
-            arrays = [cost.metric(X, Y)]
-        else:
-            arrays, metric = [X, Y], cost.metric
-    else:
-        arrays = [_tensor(cost)]
-    deferred = Deferred.of(regularizer)
-    given = [mass for mass in (a, b) if mass is not None]
-    arrays += [_tensor(array, arrays[0]) for array in (*given, *deferred.arrays)]
-    return arrays, OptimalValue(metric, (a is not None, b is not None), deferred, epsilon, *options)
-
-
-def _once() -> None:
-    """Raises where a graph of the backward pass is asked for, which would lack our part."""
-    if torch.is_grad_enabled():
-        raise RuntimeError("transport can be differentiated once only; call backward without create_graph=True")
-
-
-def _tensor(value: Any, like: Any = None) -> torch.Tensor:
+def _tensor(value: Any, like: torch.Tensor | None) -> torch.Tensor:
     """`value` as a tensor of floating-point numbers, on the device of `like` if it is no tensor yet."""
     if not isinstance(value, torch.Tensor):
-        value = torch.as_tensor(np.asarray(value), device=getattr(like, "device", None))
+        value = torch.as_tensor(np.asarray(value), device=None if like is None else like.device)
     return value if value.dtype.is_floating_point else value.to(torch.float64)
-
-
-def _like(tensor: torch.Tensor, value: Any) -> torch.Tensor:
-    """`value` as a tensor of the same dtype and device."""
-    return torch.tensor(np.asarray(value), dtype=tensor.dtype, device=tensor.device)
-
-
-def _double(value: Any) -> Any:
-    return None if value is None else np.asarray(on_host(value), dtype=np.float64)

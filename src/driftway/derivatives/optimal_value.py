@@ -12,22 +12,22 @@ may exchange, that in b vanishes along b, and that in a contains what a change o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.arrays.validation import one_of
+from driftway.derivatives import deferred_costs
 from driftway.derivatives.deferred_regularizers import Deferred
+from driftway.derivatives.differentiable import Floating, a_and_b
 from driftway.engines.engine import Engine
 from driftway.geometry.costs import PointCloudCost
 from driftway.plan.plan import Plan
 from driftway.problem.problem import Problem
 from driftway.problem.solution import Solution
-from driftway.regularizers.regularizer import leaves
+from driftway.regularizers.regularizer import Regularizer, leaves
 from driftway.solvers.solve import solve
 from driftway.solvers.solver import Solver
 
@@ -35,8 +35,6 @@ Double = npt.NDArray[np.float64]
 
 # Rows of the plan that are looked at together where a derivative needs them one by one.
 BLOCK = 512
-# Eigenvalues below this, of a matrix whose largest is 1, are rounding.
-SINGULAR = 1e-12
 
 
 class Optimum(NamedTuple):
@@ -67,17 +65,64 @@ class OptimalValue:
         if self.metric is not None:
             one_of("metric", self.metric, ("euclidean", "sqeuclidean"))
 
+    @classmethod
+    def of(
+        cls,
+        floating: Floating,
+        cost: Any,
+        a: Any,
+        b: Any,
+        epsilon: float,
+        regularizer: Deferred | Regularizer | None,
+        *options: Any,
+    ) -> tuple[OptimalValue, list[Any]]:
+        """The arguments of a loss as a function, and the arrays of a library that it is a function of.
+
+        A callable metric is the library's own: it is called here, and its matrix is the array.
+        """
+        metric = None
+        if isinstance(cost, deferred_costs.PointCloudCost):
+            X = floating(cost.X, None)
+            Y = floating(cost.Y, X)
+            if callable(cost.metric):
+                arrays = [cost.metric(X, Y)]
+            else:
+                arrays, metric = [X, Y], cost.metric
+        else:
+            arrays = [floating(cost, None)]
+        deferred = Deferred.of(regularizer)
+        given = [mass for mass in (a, b) if mass is not None]
+        arrays += [floating(array, arrays[0]) for array in (*given, *deferred.arrays)]
+        return cls(metric, (a is not None, b is not None), deferred, epsilon, *options), arrays
+
+    def shape(self, arrays: Sequence[Any]) -> tuple[int, int]:
+        """The shape of the plan."""
+        n, m = arrays[0].shape if self.metric is None else (len(arrays[0]), len(arrays[1]))
+        return n, m
+
     def solve(self, values: Sequence[Any]) -> Optimum:
         """The problem made of these values, solved in float64."""
         doubles = [np.asarray(value, dtype=np.float64) for value in values]
         rest = doubles if self.metric is None else doubles[1:]
         cost = rest[0] if self.metric is None else PointCloudCost(doubles[0], rest[0], self.metric)
-        masses = iter(rest[1:])
-        a, b = (next(masses) if given else None for given in self.given)
-        J = self.regularizer.build(list(masses))
+        a, b, arrays = a_and_b(self.given, rest[1:])
+        J = self.regularizer.build(arrays)
         problem = Problem(cost, a, b, epsilon=self.epsilon, regularizer=J)
         solution = solve(problem, self.solver, tol=self.tol, max_iter=self.max_iter, engine=self.engine)
         return Optimum(problem, solution, doubles)
+
+    def result(self, solved: Optimum) -> float:
+        """The optimal value."""
+        return solved.solution.value
+
+    def plan(self, values: Sequence[Any]) -> Double:
+        """The optimal plan of these values."""
+        return self.solve(values).solution.plan.array()
+
+    def pull_back(self, solved: Optimum, slope: Any, wanted: Sequence[bool] | None = None) -> list[Double | None]:
+        """The derivatives of a function that has this slope in the optimal value."""
+        scale = float(slope)
+        return [None if along is None else scale * along for along in self.gradients(solved, wanted)]
 
     def gradients(self, optimum: Optimum, wanted: Sequence[bool] | None = None) -> list[Double | None]:
         """The derivative in every array, or in those that are wanted."""
@@ -133,52 +178,3 @@ def masses(problem: Problem, solution: Solution, b: Double) -> tuple[Double, Dou
     level = float(np.dot(g, problem.b)) / problem.mass
     along_b = (problem.mass / b.sum()) * (g - level)
     return np.where(problem.a > 0, f + level, 0.0), np.where(problem.b > 0, along_b, 0.0)
-
-
-def pull_back(gamma: Double, epsilon: float, slope: Double, b: Double) -> tuple[Double, Double, Double]:
-    """The derivatives in C, a and b of a function of the entropic plan γ that has this slope there.
-
-    By the implicit function theorem: γ = exp((f ⊕ g − C)/ε) with marginals a and b gives
-
-        ∂C = γ ∘ (α ⊕ β − slope)/ε,      ∂a = α,      ∂b = β,
-        a ∘ α + γβ = (slope ∘ γ)1,      γᵀα + b ∘ β = (slope ∘ γ)ᵀ1
-
-    with b and its scale as in `masses`; the smaller half of the system is what remains to be solved.
-    """
-    if gamma.shape[0] < gamma.shape[1]:
-        along_c, along_a, along_b = _pull_back(gamma.T, epsilon, slope.T)
-        along_c, along_a, along_b = along_c.T, along_b, along_a
-    else:
-        along_c, along_a, along_b = _pull_back(gamma, epsilon, slope)
-    columns = gamma.sum(axis=0)
-    level = float(np.dot(along_b, columns)) / columns.sum()
-    return along_c, along_a + level, (columns.sum() / b.sum()) * (along_b - level)
-
-
-def _pull_back(gamma: Double, epsilon: float, slope: Double) -> tuple[Double, Double, Double]:
-    """The same with the columns as the smaller side, up to a constant that α and β may exchange."""
-    rows, columns = gamma.sum(axis=1), gamma.sum(axis=0)
-    inverse = np.divide(1.0, rows, out=np.zeros_like(rows), where=rows > 0)
-    weighted = slope * gamma
-    p, q = weighted.sum(axis=1), weighted.sum(axis=0)
-    # The kernel, α and β exchanging a constant, is filled by a matrix of rank one; massless columns by ones.
-    root = np.sqrt(np.where(columns > 0, columns, 1.0))
-    schur = np.eye(root.size) - (gamma / root).T @ (inverse[:, None] * gamma / root)
-    schur += np.multiply.outer(columns / root, columns / root) / columns.sum()
-    beta = _solved(schur, (q - gamma.T @ (inverse * p)) / root) / root
-    alpha = inverse * (p - gamma @ beta)
-    return gamma * (np.add.outer(alpha, beta) - slope) / epsilon, alpha, beta
-
-
-def _solved(matrix: Double, right: Double) -> Double:
-    """The solution of a system that is positive semidefinite, of eigenvalues up to 1, and consistent.
-
-    A plan that falls into blocks has a kernel for each of them: in it, nothing is what the solution has.
-    """
-    with suppress(LinAlgError):
-        factor = cho_factor(matrix, check_finite=False)
-        if np.diag(factor[0]).min() ** 2 > SINGULAR:
-            return np.asarray(cho_solve(factor, right, check_finite=False))
-    values, vectors = np.linalg.eigh(matrix)
-    kept = vectors[:, values > SINGULAR]
-    return np.asarray(kept @ ((kept.T @ right) / values[values > SINGULAR]))
