@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftway.engines.engine import Engine
+from driftway.engines.threads.engine import compiled_threads
 from driftway.problem.problem import Problem
 from driftway.regularizers.moment_regularizer import Zero
 from driftway.solvers.conditional_gradient.frank_wolfe import FrankWolfe
@@ -30,7 +31,7 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
         return DualAscent() if _by_newton(problem, engine) else Sinkhorn()
     if fits_dual_ascent(problem):
         return DualAscent()
-    if fits_dual_newton(problem) and getattr(engine, "compiled", False):
+    if fits_dual_newton(problem) and compiled_threads(engine) is not None:
         return DualNewton()
     return ForwardBackward(accelerate=problem.regularizer.convex)
 

@@ -14,7 +14,7 @@ from driftway.arrays.validation import flag, positive_integer
 from driftway.engines.compiled.layout import LOG2E, CompiledForm, aligned, scratch
 from driftway.engines.compiled.loading import compiled_code, numba_installed
 from driftway.engines.cores import available_cores
-from driftway.engines.engine import SAFE, Request, Sweep, entropy_of
+from driftway.engines.engine import SAFE, Engine, Request, Sweep, entropy_of
 from driftway.engines.threads.kernel import StoredKernel
 from driftway.engines.threads.numpy_blocks import add_remainder, exponentiate
 from driftway.engines.threads.workers import Workers
@@ -304,6 +304,11 @@ class Threads(Workers):
 
 
 _Part = tuple[Double, Double, float, float, float]
+
+
+def compiled_threads(engine: Engine) -> Threads | None:
+    """The engine if it runs compiled code on threads of this machine, as some solvers do themselves; else `None`."""
+    return engine if isinstance(engine, Threads) and engine.compiled else None
 
 
 @dataclass(frozen=True, eq=False)

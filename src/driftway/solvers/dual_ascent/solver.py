@@ -13,6 +13,7 @@ from scipy.special import xlogy
 from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import positive_integer
 from driftway.engines.engine import Engine
+from driftway.engines.threads.engine import compiled_threads
 from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import Ascent, remaining, search
 from driftway.plan.sinkhorn import balance
@@ -146,7 +147,7 @@ def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
 def is_small(shape: tuple[int, int], engine: Engine) -> bool:
     """Whether compiled Newton steps on the problem as arrays cost less than the calls they save."""
     n, m = shape
-    return m <= SMALL_COLUMNS and n * m <= SMALL_ENTRIES and bool(getattr(engine, "compiled", False))
+    return m <= SMALL_COLUMNS and n * m <= SMALL_ENTRIES and compiled_threads(engine) is not None
 
 
 def _is_small(model: Model, space: Space) -> bool:

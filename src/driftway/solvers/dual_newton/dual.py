@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.engines.compiled.layout import aligned
-from driftway.geometry.matrices import is_plain
+from driftway.engines.threads.engine import Threads, compiled_threads
+from driftway.geometry.matrices import Matrix, is_plain
 from driftway.problem.model import Model
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.moment_regularizer import MomentRegularizer
@@ -137,7 +138,7 @@ class SemiDual:
 
     """
 
-    engine: Any
+    engine: Threads
     rows: Index
     columns: Index
     starts: npt.NDArray[np.int64]
@@ -156,6 +157,8 @@ class SemiDual:
 
     @classmethod
     def of(cls, model: Model, penalty: Penalty, *, rough: bool) -> Self:
+        engine = compiled_threads(model.engine)
+        assert engine is not None
         mass = model.problem.mass
         groups = [kept for group in penalty.groups if (kept := group[model.a[group] > 0]).size]
         rows, columns = np.concatenate(groups), np.flatnonzero(model.b > 0)
@@ -165,11 +168,11 @@ class SemiDual:
         linear = np.vstack([a, np.outer(middle, a) - penalty.centre[rows].T / mass])
         quadratic = np.vstack([np.zeros(rows.size), penalty.curvature[rows].T / mass])
         return cls(
-            model.engine,
+            engine,
             rows,
             columns,
             np.concatenate([[0], np.cumsum([group.size for group in groups])]).astype(np.int64),
-            *_gathered(model, rows, columns, rough),
+            *_gathered(engine, model.cost, rows, columns, rough),
             a,
             b,
             penalty.weight,
@@ -358,11 +361,11 @@ class Place:
 
 
 def _gathered(
-    model: Model, rows: Index, columns: Index, rough: bool
+    engine: Threads, matrix: Matrix, rows: Index, columns: Index, rough: bool
 ) -> tuple[Double, npt.NDArray[np.float32], Double, float]:
     """The cost of some rows and columns, transposed, the same in float32 if it is wanted, least costs and the mean."""
     shape = columns.size, rows.size
-    cost, out = model.engine.assemble(model.cost), aligned(shape, np.float64)
+    cost, out = engine.assemble(matrix), aligned(shape, np.float64)
     single = aligned(shape if rough else (0, rows.size), np.float32)
     given = cost if is_plain(cost) else np.array(cost, order="C")
 
@@ -370,7 +373,7 @@ def _gathered(
         least = np.full(rows.size, np.inf)
         return least, compiled_plans().gather(part.start, part.stop, rows, columns, given, out, single, least)
 
-    least, totals = zip(*model.engine.each(visit, *shape, blas=False), strict=True)  # type: ignore[attr-defined]
+    least, totals = zip(*engine.each(visit, *shape, blas=False), strict=True)
     return out, single, np.minimum.reduce(least), sum(totals) / out.size
 
 

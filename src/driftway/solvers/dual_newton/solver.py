@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import positive_integer
-from driftway.engines.threads.engine import Threads
+from driftway.engines.threads.engine import Threads, compiled_threads
 from driftway.geometry.matrices import LogOf
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
@@ -74,19 +74,19 @@ class DualNewton:
             )
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:
-        engine = model.engine
-        if not getattr(engine, "compiled", False):
-            remedy = "install driftway[fast]" if isinstance(engine, Threads) else "use driftway.engines.Threads()"
+        engine = compiled_threads(model.engine)
+        if engine is None:
+            own = isinstance(model.engine, Threads)
+            remedy = "install driftway[fast]" if own else "use driftway.engines.Threads()"
             raise ValueError(
-                f"DualNewton runs compiled code on the threads of this machine, which {engine!r} does not; {remedy}, "
-                f"or use ForwardBackward"
+                f"DualNewton runs compiled code on the threads of this machine, which {model.engine!r} does not; "
+                f"{remedy}, or use ForwardBackward"
             )
         penalty = _penalty(model.problem)
         assert penalty is not None
-        mixed = getattr(engine, "mixed", False)
-        rough = mixed and model.spread <= ROUGH_SCORES * model.epsilon
+        rough = engine.mixed and model.spread <= ROUGH_SCORES * model.epsilon
         dual = SemiDual.of(model, penalty, rough=rough)
-        last = FINE if not mixed or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY else USUAL
+        last = FINE if not engine.mixed or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY else USUAL
         first = ROUGH if rough else last
         if start.log is not None and start.plan is None:
             raise ValueError("DualNewton starts from potentials: init must be a pair (f, g) or a Solution")
