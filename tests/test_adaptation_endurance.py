@@ -21,7 +21,7 @@ Array = np.ndarray
 PROGRAM = """
 import sys, warnings
 sys.path.insert(0, sys.argv[1])
-from test_endurance import batches, fitted
+from test_adaptation_endurance import batches, fitted
 from driftway import adapt_stream
 warnings.simplefilter("ignore")
 for number, _ in enumerate(adapt_stream(fitted(), batches(int(sys.argv[3])), state=sys.argv[2])):
