@@ -20,10 +20,11 @@ Side = Literal["source", "target"]
 
 
 class Laplacian(MomentRegularizer):
-    """weight · Σᵢₖ Sᵢₖ ‖uᵢ − uₖ‖² / Σᵢₖ Sᵢₖ: quadratic regularised transport (Ferradans et al. 2014).
+    """Graph regularisation of the map: similar points should be sent to similar places.
 
-    u is the barycentric map of the chosen side, or its displacement from `reference`. Dividing by the total
-    similarity makes it a mean over the edges of the graph, whatever their number.
+    J(γ) = weight · Σᵢₖ Sᵢₖ ‖uᵢ − uₖ‖² / Σᵢₖ Sᵢₖ (Ferradans et al. 2014), where u is the barycentric map of the chosen
+    side, or its displacement from `reference`. Dividing by the total similarity makes it a mean over the edges of the
+    graph, whatever their number.
 
     Parameters
     ----------
@@ -34,9 +35,9 @@ class Laplacian(MomentRegularizer):
     weight : float
         A non-negative multiple.
     side : "source" or "target"
-        Whose map is regular.
+        Whose map is regularised.
     reference : array of the shape of the map, optional
-        If given, the displacement u − reference is regular instead of u.
+        If given, the displacement u − reference is regularised instead of u.
     masses : array, optional
         a for side "source", b for side "target", for use outside a problem; a problem uses its own.
 
@@ -44,6 +45,21 @@ class Laplacian(MomentRegularizer):
     -----
     Its smoothness grows with degree over mass: a point of tiny mass but many edges makes a problem
     ill-conditioned. Give such points no edges, or no mass.
+
+    Examples
+    --------
+    Two source points that are linked are mapped closer to each other than without the link:
+
+    >>> import numpy as np
+    >>> from driftway import Laplacian, PointCloudCost, Problem, solve
+    >>> X, Y = np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]])
+    >>> S = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> def distance(weight):
+    ...     problem = Problem(PointCloudCost(X, Y), epsilon=0.1, regularizer=Laplacian(S, Y, weight))
+    ...     images = solve(problem).plan.barycentric_map(Y)
+    ...     return round(float(images[1, 0] - images[0, 0]), 2)
+    >>> distance(0.0), distance(1.0)
+    (1.0, 0.24)
 
     """
 

@@ -24,9 +24,24 @@ T = TypeVar("T")
 
 
 class RowQuadratic(NamedTuple):
-    """A function φ that is a sum of squares of single right moments, by its conjugate.
+    """A sum of squares of single right moments, given by its conjugate φ*(P) = ⟨P, centre⟩ + ½ Σ curvature·P².
 
-    φ*(P) = ⟨P, centre⟩ + ½ Σ curvature·P², with infinite curvature where φ does not see a moment at all.
+    Attributes
+    ----------
+    centre : array (n, r)
+        The moments at which φ is zero.
+    curvature : array (n, r)
+        The inverse of the second derivative of φ in each moment; infinite where φ does not depend on a moment.
+
+    Examples
+    --------
+    A map that should stay at 1 gives centres a·1, here relative to the mean of Y:
+
+    >>> from driftway import TimeSmoothness
+    >>> quadratic = TimeSmoothness(Y=[[-1.0], [1.0]], previous=[[1.0], [1.0]], weight=2.0).row_quadratic
+    >>> quadratic.centre.tolist(), quadratic.curvature.tolist()
+    ([[0.5], [0.5]], [[0.125], [0.125]])
+
     """
 
     centre: Double
@@ -34,37 +49,174 @@ class RowQuadratic(NamedTuple):
 
 
 class MomentRegularizer(Regularizer):
-    """A regulariser that sees the plan only through moments: J(γ) = φ(γR, γᵀL) with fixed R and L.
+    """Base class of regularisers that depend on the plan through moments: J(γ) = φ(γR, γᵀL) with fixed R and L.
 
     Its gradient ∂₁φ Rᵀ + L ∂₂φᵀ lies in a fixed space of low rank, so forward-backward splitting never needs
-    the plan as a matrix.
+    the plan as a matrix. A subclass gives `right_basis` (R), `left_basis` (L), `phi` and `phi_gradient`; `value` and
+    `gradient` follow from them.
+
+    Examples
+    --------
+    A regulariser that pulls the barycentric images towards the origin:
+
+    >>> import numpy as np
+    >>> from driftway import PointCloudCost, Problem, solve
+    >>> from driftway.regularizers import MomentRegularizer
+    >>> class Shrink(MomentRegularizer):
+    ...     convex = True
+    ...     minimum = 0.0
+    ...
+    ...     def __init__(self, Y, n):
+    ...         self.Y, self.n = Y, n
+    ...
+    ...     @property
+    ...     def right_basis(self):
+    ...         return self.Y
+    ...
+    ...     @property
+    ...     def left_basis(self):
+    ...         return np.empty((self.n, 0))
+    ...
+    ...     def phi(self, right, left):
+    ...         return float((right**2).sum())
+    ...
+    ...     def phi_gradient(self, right, left):
+    ...         return 2.0 * right, left
+    >>> X, Y = np.array([[0.0], [2.0]]), np.array([[-2.0], [0.0], [2.0]])
+    >>> def distances_from_origin(weight):
+    ...     problem = Problem(PointCloudCost(X, Y), epsilon=0.1, regularizer=weight * Shrink(Y, n=2))
+    ...     return abs(solve(problem).plan.barycentric_map(Y)).ravel().round(1).tolist()
+    >>> distances_from_origin(0.0), distances_from_origin(10.0)
+    ([1.0, 1.0], [0.0, 0.0])
+
     """
 
     @property
     @abstractmethod
     def right_basis(self) -> Double:
-        """R (m×r); r may be zero."""
+        """The matrix R (m×r) of the moments γR, one row per target point; r may be zero.
+
+        Examples
+        --------
+        Of `TimeSmoothness` it is Y, centred:
+
+        >>> from driftway import TimeSmoothness
+        >>> TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0]]).right_basis.tolist()
+        [[-1.0], [1.0]]
+
+        """
 
     @property
     @abstractmethod
     def left_basis(self) -> Double:
-        """L (n×c); c may be zero."""
+        """The matrix L (n×c) of the moments γᵀL, one row per source point; c may be zero.
+
+        Examples
+        --------
+        `TimeSmoothness` uses the moments γR only:
+
+        >>> from driftway import TimeSmoothness
+        >>> TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0]]).left_basis.shape
+        (1, 0)
+
+        """
 
     @abstractmethod
     def phi(self, right: Double, left: Double) -> float:
-        """φ at the moments γR (n×r) and γᵀL (m×c)."""
+        """φ(γR, γᵀL), the value of the regulariser at given moments.
+
+        Parameters
+        ----------
+        right : array (n, r)
+            The moments γR.
+        left : array (m, c)
+            The moments γᵀL.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import TimeSmoothness
+        >>> gamma, smooth = np.full((2, 2), 0.25), TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0], [2.0]])
+        >>> smooth.phi(gamma @ smooth.right_basis, gamma.T @ smooth.left_basis), smooth.value(gamma)
+        (1.0, 1.0)
+
+        """
 
     @abstractmethod
     def phi_gradient(self, right: Double, left: Double) -> tuple[Double, Double]:
-        """∂₁φ (n×r) and ∂₂φ (m×c)."""
+        """The partial derivatives of φ in both of its arguments.
+
+        Parameters
+        ----------
+        right : array (n, r)
+            The moments γR.
+        left : array (m, c)
+            The moments γᵀL.
+
+        Returns
+        -------
+        array (n, r) and array (m, c)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import TimeSmoothness
+        >>> gamma, smooth = np.full((2, 2), 0.25), TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0], [2.0]])
+        >>> P, Q = smooth.phi_gradient(gamma @ smooth.right_basis, gamma.T @ smooth.left_basis)
+        >>> bool(np.allclose(P @ smooth.right_basis.T + smooth.left_basis @ Q.T, smooth.gradient(gamma)))
+        True
+
+        """
 
     def phi_conjugate(self, right: Double, left: Double) -> float | None:
-        """φ*(right, left), or `None` if it is not known."""
+        """The convex conjugate φ*(P, Q), or `None` if it is not known.
+
+        Parameters
+        ----------
+        right : array (n, r)
+            The point P.
+        left : array (m, c)
+            The point Q.
+
+        Returns
+        -------
+        float or None
+            It may be infinite.
+
+        Examples
+        --------
+        At the gradient of φ, Fenchel's inequality φ(M) + φ*(P) ≥ ⟨M, P⟩ is an equality:
+
+        >>> import numpy as np
+        >>> from driftway import TimeSmoothness
+        >>> gamma, smooth = np.full((2, 2), 0.25), TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0], [2.0]])
+        >>> right, left = gamma @ smooth.right_basis, gamma.T @ smooth.left_basis
+        >>> P, Q = smooth.phi_gradient(right, left)
+        >>> bool(np.isclose(smooth.phi(right, left) + smooth.phi_conjugate(P, Q), np.vdot(right, P)))
+        True
+
+        """
         return None
 
     @property
     def row_quadratic(self) -> RowQuadratic | None:
-        """φ as a sum of squares of single right moments, if that is what it is."""
+        """φ as a sum of squares of single right moments; `None` if it does not have this form.
+
+        `DualAscent` and `DualNewton` solve problems with such regularisers.
+
+        Examples
+        --------
+        >>> from driftway import Laplacian, TimeSmoothness
+        >>> TimeSmoothness(Y=[[0.0], [2.0]], previous=[[1.0], [1.0]]).row_quadratic.curvature.tolist()
+        [[0.25], [0.25]]
+        >>> Laplacian([[0.0, 1.0], [1.0, 0.0]], points=[[0.0], [2.0]]).row_quadratic is None
+        True
+
+        """
         return None
 
     def value(self, gamma: Double) -> float:

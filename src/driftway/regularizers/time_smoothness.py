@@ -17,7 +17,10 @@ Normalization = Literal["mean", "sum", "coupling"]
 
 
 class TimeSmoothness(MomentRegularizer):
-    """weight · Σᵢ wᵢ ‖T(xᵢ) − zᵢ‖²  with T(xᵢ) = (γY)ᵢ / aᵢ and zᵢ the previous image of xᵢ (R_t, Section 3).
+    """Smoothness in time: each source point should be mapped near to where it was mapped before.
+
+    J(γ) = weight · Σᵢ wᵢ ‖T(xᵢ) − zᵢ‖²  with T(xᵢ) = (γY)ᵢ / aᵢ and zᵢ the previous image of xᵢ (R_t in Section 3 of
+    the paper).
 
     Parameters
     ----------
@@ -33,6 +36,21 @@ class TimeSmoothness(MomentRegularizer):
         are compatible with).
     a : array (n,), optional
         Row masses, for use outside a problem; a problem uses its own.
+
+    Examples
+    --------
+    The cost alone would map each point to the target nearest to it. With the regulariser the points stay in the order
+    in which they were mapped before:
+
+    >>> import numpy as np
+    >>> from driftway import PointCloudCost, Problem, TimeSmoothness, solve
+    >>> X, Y = np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]])
+    >>> previous = np.array([[1.0], [0.0]])
+    >>> def images(weight):
+    ...     problem = Problem(PointCloudCost(X, Y), epsilon=0.1, regularizer=TimeSmoothness(Y, previous, weight))
+    ...     return solve(problem).plan.barycentric_map(Y).ravel().round(1).tolist()
+    >>> images(0.0), images(10.0)
+    ([0.0, 1.0], [0.9, 0.1])
 
     """
 

@@ -24,10 +24,11 @@ Double = npt.NDArray[np.float64]
 
 
 class WassersteinTime(MomentRegularizer):
-    """weight · S_δ(T(X), Z): the Sinkhorn divergence between the mapped cloud and the previous one.
+    """Smoothness in time of the cloud as a whole: the mapped source should be near the previous cloud.
 
-    The metric that the paper names as future work. Unlike `TimeSmoothness` it compares clouds, not points one
-    by one: the mapped points may change places at no cost. With squared Euclidean cost,
+    J(γ) = weight · S_δ(T(X), Z), the Sinkhorn divergence between the mapped cloud T(X) and the previous cloud Z. It is
+    the metric that the paper names as future work. Unlike `TimeSmoothness` it compares clouds, not points one by one:
+    the mapped points may change places at no cost. With squared Euclidean cost,
 
         S_δ(T, Z) = W_δ(T, Z) − ½ W_δ(T, T) − ½ W_δ(Z, Z),   W_δ(T, Z) = min over π of ⟨π, D⟩ + δ KL(π | a ⊗ a'),
 
@@ -51,6 +52,20 @@ class WassersteinTime(MomentRegularizer):
         Row masses, for use outside a problem; a problem uses its own.
     previous_masses : array (k,), optional
         Masses of the previous cloud; uniform by default. They are scaled to the total of `a`.
+
+    Examples
+    --------
+    Points that change places cost nothing here, but do in `TimeSmoothness`:
+
+    >>> import numpy as np
+    >>> from driftway import TimeSmoothness, WassersteinTime
+    >>> Y = np.array([[0.0], [1.0]])
+    >>> stay, swap = np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([[0.0, 0.5], [0.5, 0.0]])
+    >>> clouds, points = WassersteinTime(Y, previous=Y), TimeSmoothness(Y, previous=Y)
+    >>> bool(abs(clouds.value(stay)) < 1e-9), bool(abs(clouds.value(swap)) < 1e-9)
+    (True, True)
+    >>> points.value(stay), points.value(swap)
+    (0.0, 1.0)
 
     """
 
