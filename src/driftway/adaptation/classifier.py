@@ -105,7 +105,33 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     _groups_matter = True
 
     def predict_proba(self, X: Any) -> Double:
-        """The probabilities of the classes: those of all hypotheses, by what is believed of each."""
+        """The probabilities of the classes for points of the present.
+
+        They are averages over all hypotheses about the drift, weighted by how far each is believed.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+            Missing values (NaN) are replaced by the present mean of the feature.
+
+        Returns
+        -------
+        array of shape (m, K)
+            One column per class, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)
+        >>> proba = model.predict_proba([[0.0, 0.0], [5.0, 5.0]])
+        >>> proba.argmax(axis=1).tolist(), bool(np.allclose(proba.sum(axis=1), 1.0))
+        ([0, 1], True)
+
+        """
         check_is_fitted(self)
         if self._tracker.panels:
             return self._told(X)
@@ -116,7 +142,22 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     @property
     def batch_proba_(self) -> Double:
-        """Of the last batch, the shares of the classes that every point received."""
+        """The probabilities of the classes for the points of the last batch (m×K).
+
+        If the transported source answers, they are the shares of the classes in the mass that every point received from
+        the plan. They exist after the first `partial_fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X + 1.0)
+        >>> model.batch_proba_.shape, bool((model.batch_proba_.argmax(axis=1) == y).all())
+        ((60, 2), True)
+
+        """
         check_is_fitted(self)
         if not len(self.history_):
             raise AttributeError("batch_proba_ exists after the first partial_fit")

@@ -73,10 +73,26 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         X : array or data frame of shape (n, d)
             Source and targets.
         y : array of shape (n,)
-            Of targets it is not looked at: any value will do, −1 and NaN as well.
+            The values of target rows are not used: any will do, −1 and NaN as well.
         sample_domain : array of shape (n,), or a number, optional
-            ≥ 0 for the source, < 0 for targets; without it everything is source.
+            ≥ 0 for the source, < 0 for targets, which follow each other as −1, −2, …; without it everything is source.
         sample_weight : array of shape (n,), optional
+            Non-negative masses of the rows; equal by default.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> y, domain = np.tile([0, 1], 60), np.repeat([1, -1, -2], 40)
+        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None] - np.minimum(domain, 0)[:, None]
+        >>> masked = np.where(domain < 0, -1, y)
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+        >>> model.fit(X, masked, sample_domain=domain).domains_
+        [-1, -2]
 
         """
         transport = self._default() if self.transport is None else clone(self.transport)
@@ -99,29 +115,98 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[Any]:
-        """The targets of rows, each by the estimator of its domain; without domains, by that of the last one."""
+        """The predicted targets of rows, each by the estimator of its domain.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+        sample_domain : array of shape (m,), or a number, optional
+            The domains of the rows: ≥ 0 for the source, else a target of `fit`. Without it the estimator of the last
+            target predicts all rows.
+
+        Returns
+        -------
+        array of shape (m,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> y, domain = np.tile([0, 1], 60), np.repeat([1, -1, -2], 40)
+        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None] - np.minimum(domain, 0)[:, None]
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+        >>> model = model.fit(X, y, sample_domain=domain)
+        >>> model.predict([[0.0, 0.0], [7.0, 7.0]], sample_domain=[1, -2]).tolist()
+        [0, 1]
+
+        """
         return self._by_domain("predict", X, sample_domain)
 
     @property
     def transport_(self) -> ContinuousTransport:
-        """The transport of the present: that of the last domain, or of the source if there is none."""
+        """The transport of the present: that of the last target, or of the source if there is no target.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
+        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+        >>> model.fit(X, y, sample_domain=domain).transport_.n_steps_
+        1
+
+        """
         check_is_fitted(self)
         return list(self.transports_.values())[-1] if self.transports_ else self.source_
 
     @property
     def domains_(self) -> list[int]:
-        """The labels of the targets, in the order in which they were adapted to."""
+        """The labels of the targets, in the order in which they were adapted to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> y, domain = np.tile([0, 1], 60), np.repeat([-2, -1, 0], 40)
+        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None]
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+        >>> model.fit(X, y, sample_domain=domain).domains_
+        [-1, -2]
+
+        """
         check_is_fitted(self)
         return list(self.transports_)
 
     @property
     def n_features_in_(self) -> int:
-        """Features seen by `fit`."""
+        """The number of features seen by `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
+        >>> DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y).n_features_in_
+        3
+
+        """
         return self._of_source("n_features_in_")
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
-        """Their names, if they had any."""
+        """The names of the features seen by `fit`; they exist if all of them are strings.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y)
+        >>> hasattr(model, "feature_names_in_")  # an array has none
+        False
+
+        """
         return self._of_source("feature_names_in_")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -198,14 +283,15 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     Examples
     --------
     >>> import numpy as np
-    >>> from driftway.adaptation import DomainTransportClassifier
+    >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = np.tile([0, 1], 150)
     >>> domain = np.repeat([1, -1, -2, -3, -4], 60)                      # a source and four targets
     >>> time = np.where(domain < 0, -domain, 0)
     >>> X = rng.normal(size=(300, 2)) + np.outer(y, [5, 0]) + np.outer(time, [2, 1])    # which drift away
     >>> masked = np.where(domain < 0, -1, y)                             # targets have no labels
-    >>> model = DomainTransportClassifier().fit(X, masked, sample_domain=domain)
+    >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+    >>> model = model.fit(X, masked, sample_domain=domain)
     >>> bool(model.score(X, y, sample_domain=domain) > 0.95)
     True
 
@@ -216,24 +302,140 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     _kind = ContinuousTransportClassifier
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[np.float64]:
-        """The probabilities of the classes, for each row by the estimator of its domain."""
+        """The probabilities of the classes, for each row by the estimator of its domain.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+        sample_domain : array of shape (m,), or a number, optional
+            As for `predict`.
+
+        Returns
+        -------
+        array of shape (m, K)
+            One column per class, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
+        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+        >>> proba = model.fit(X, y, sample_domain=domain).predict_proba(X, sample_domain=domain)
+        >>> proba.shape, bool((proba.argmax(axis=1) == y).all())
+        ((80, 2), True)
+
+        """
         return self._by_domain("predict_proba", X, sample_domain)
 
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy of the predictions, each by the estimator of its domain."""
+        """The accuracy of the predictions, each by the estimator of its domain.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+        y : array of shape (m,)
+            The true labels.
+        sample_domain : array of shape (m,), or a number, optional
+            As for `predict`.
+        sample_weight : array of shape (m,), optional
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
+        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
+        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
+        >>> model.fit(X, y, sample_domain=domain).score(X, y, sample_domain=domain)
+        1.0
+
+        """
         return float(accuracy_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The class labels of the source."""
+        """The class labels of the source, sorted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat(["b", "a"], 10)
+        >>> DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y).classes_.tolist()
+        ['a', 'b']
+
+        """
         return self._of_source("classes_")
 
 
 class DomainTransportRegressor(RegressorMixin, DomainTransport):
-    """The same for a regression, by `ContinuousTransportRegressor`."""
+    """A regression for a labelled source and a sequence of unlabelled targets in one array.
+
+    It is `ContinuousTransportRegressor` in the form that pipelines, searches and domain adaptation libraries pass
+    around: one `fit(X, y, sample_domain=…)`, which requests `sample_domain` from scikit-learn's metadata routing.
+
+    Parameters
+    ----------
+    transport : ContinuousTransportRegressor, optional
+        With its parameters; the default one if not given.
+
+    Attributes
+    ----------
+    source_ : the transport before any target
+    transports_ : by label of a target, the transport as it was after adapting to it
+    transport_ : the transport of the present
+    domains_ : labels of the targets in order
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from driftway.adaptation import ContinuousTransportRegressor, DomainTransportRegressor
+    >>> domain = np.repeat([1, -1, -2, -3], 100)  # a source and three targets
+    >>> Z = np.random.default_rng(0).normal(size=(400, 2))
+    >>> X, y = Z + np.outer(np.maximum(-domain, 0), [1, 0]), Z[:, 0] - Z[:, 1]  # whose first feature drifts
+    >>> masked = np.where(domain < 0, np.nan, y)  # targets have no values
+    >>> model = DomainTransportRegressor(ContinuousTransportRegressor(LinearRegression()))
+    >>> bool(model.fit(X, masked, sample_domain=domain).score(X, y, sample_domain=domain) > 0.9)
+    True
+
+    """
 
     _kind = ContinuousTransportRegressor
 
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
-        """R² of the predictions, each by the estimator of its domain."""
+        """R² of the predictions, each by the estimator of its domain.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+        y : array of shape (m,)
+            The true values.
+        sample_domain : array of shape (m,), or a number, optional
+            As for `predict`.
+        sample_weight : array of shape (m,), optional
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from driftway.adaptation import ContinuousTransportRegressor, DomainTransportRegressor
+        >>> X, domain = np.random.default_rng(0).normal(size=(80, 2)), np.repeat([1, -1], 40)
+        >>> model = DomainTransportRegressor(ContinuousTransportRegressor(LinearRegression()))
+        >>> model = model.fit(X, X[:, 0], sample_domain=domain)
+        >>> bool(model.score(X, X[:, 0], sample_domain=domain) > 0.9)
+        True
+
+        """
         return float(r2_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))

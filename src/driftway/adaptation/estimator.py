@@ -49,7 +49,25 @@ Double = npt.NDArray[np.float64]
 
 
 class AdaptationWarning(UserWarning):
-    """A step of adaptation that looks unsafe."""
+    """Warning that a step of adaptation looks unsafe; its text says why.
+
+    It is issued by `partial_fit`, for example if a batch is unlike everything seen before, and by a batch that is
+    skipped with `on_bad_batch="skip"`. The same text is in the column `warning` of `history_`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from driftway import AdaptationWarning, ContinuousTransportClassifier
+    >>> X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
+    >>> model = ContinuousTransportClassifier(None, on_bad_batch="skip").fit(X, y)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", AdaptationWarning)
+    ...     model = model.partial_fit(np.zeros((5, 2)))  # all points are equal
+    >>> [str(warning.message).split(":")[0] for warning in caught]
+    ['batch skipped, nothing was changed']
+
+    """
 
 
 class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -120,14 +138,35 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         self.engine = engine
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Starts from a labelled source.
+        """Learns from a labelled source; forgets everything learned before.
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array or data frame of shape (n, d)
+            The source points. Rows with missing values (NaN) take no part; at least two rows must be left.
         y : array of shape (n,)
+            Their targets: class labels, or numbers for a regression.
         sample_weight : array of shape (n,), optional
-            Masses of the source points; equal by default.
+            Non-negative masses of the source points; equal by default.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the data cannot be used, or a parameter has no such value. The estimator stays as it was.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat(["low", "high"], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.where(y == "high", 5, 0)[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)  # None: one nearest neighbour
+        >>> model.classes_.tolist(), model.n_steps_
+        (['high', 'low'], 0)
 
         """
         with all_or_nothing(self):
@@ -143,9 +182,28 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array of shape (m, d)
-        y : ignored, there for scikit-learn's sake: batches have no labels
+        X : array or data frame of shape (m, d)
+            The batch, with the columns of the source.
+        y : ignored
+            It is there for scikit-learn's sake: batches have no labels.
         sample_weight : array of shape (m,), optional
+            Non-negative masses of the points; equal by default.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> for shift in (1.5, 3.0, 4.5):  # until one class is nearly where the other was
+        ...     model = model.partial_fit(X + shift)
+        >>> model.n_steps_, bool(model.score(X + 4.5, y) > 0.95)
+        (3, True)
 
         """
         check_is_fitted(self)
@@ -180,7 +238,28 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The targets of points of the present; missing values are taken to be what is usual now."""
+        """The predicted targets of points of the present, that is, distributed as the last batch was.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+            Missing values (NaN) are replaced by the present mean of the feature.
+
+        Returns
+        -------
+        array of shape (m,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat(["a", "b"], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.where(y == "b", 5, 0)[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> model.predict([[0.0, 0.0], [5.0, np.nan]]).tolist()
+        ['a', 'b']
+
+        """
         check_is_fitted(self)
         if not self._tracker.panels:
             predicted: npt.NDArray[Any] = self.estimator_.predict(self._scaling(self._complete(X)))
@@ -188,25 +267,122 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self._decode(self._chosen(self._told(X)))
 
     def explain(self) -> str:
-        """What moved since the source, in one sentence: features in their own deviations, and shares of classes."""
+        """Says in one sentence what moved since the source.
+
+        Shifts of features are in units of their standard deviations on the source. If the shares of classes changed, it
+        says that, too.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 100)
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> model.explain()
+        'no batch has come since the source'
+        >>> for shift in (1.0, 2.0, 3.0):  # the second sensor drifts
+        ...     model = model.partial_fit(X + [0.0, shift])
+        >>> model.explain()
+        'since the source, feature 1 rose by 1.1 deviations'
+
+        """
         check_is_fitted(self)
         if not len(self.history_):
             return "no batch has come since the source"
         return in_words(self._voices[0].fit.explain(), list(self._names()), getattr(self, "classes_", []))
 
     def transform(self, X: Any) -> Double:
-        """Carries further points of the source's distribution to the present; missing values stay missing."""
+        """Carries points from where the source began to the present.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+            Points distributed as the source was. Missing values stay missing.
+
+        Returns
+        -------
+        array of shape (m, d)
+
+        Raises
+        ------
+        ValueError
+            With `source="renewed"`, which does not keep the points of the source.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> for shift in (1.5, 3.0):
+        ...     model = model.partial_fit(X + shift)
+        >>> bool(abs(model.transform(X) - (X + 3.0)).mean() < 0.3)
+        True
+
+        """
         check_is_fitted(self)
         return self._carry(X, self._first("transform"), self._scaling(self.images_))
 
     def inverse_transform(self, X: Any) -> Double:
-        """Carries points of the present back to where the source began; missing values stay missing."""
+        """Carries points of the present back to where the source began.
+
+        A model that was trained on the source, and that cannot be trained again, can thus be used on the points of the
+        present.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, d)
+            Points distributed as the last batch was. Missing values stay missing.
+
+        Returns
+        -------
+        array of shape (m, d)
+
+        Raises
+        ------
+        ValueError
+            With `source="renewed"`, which does not keep the points of the source.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> for shift in (1.5, 3.0):
+        ...     model = model.partial_fit(X + shift)
+        >>> bool(abs(model.inverse_transform(X + 3.0) - X).mean() < 0.3)
+        True
+
+        """
         check_is_fitted(self)
         return self._carry(X, self._scaling(self.images_), self._first("inverse_transform"))
 
     @property
     def images_(self) -> Double:
-        """Where the carried points are now, in the units of the data."""
+        """Where the points of the source are now (n×d), in the units of the data.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> bool(np.allclose(model.images_, X))
+        True
+        >>> model = model.partial_fit(X + 1.5)
+        >>> bool((model.images_ > X).all())
+        True
+
+        """
         check_is_fitted(self)
         if self._voices:
             return self._voices[0].fit.images()
@@ -214,26 +390,67 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     @property
     def image_targets_(self) -> npt.NDArray[Any]:
-        """The targets of the carried points."""
+        """The targets of the points in `images_` (n).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> y = np.repeat(["a", "b"], 3)
+        >>> X = np.arange(6.0)[:, None]
+        >>> ContinuousTransportClassifier(estimator=None).fit(X, y).image_targets_.tolist()
+        ['a', 'a', 'a', 'b', 'b', 'b']
+
+        """
         check_is_fitted(self)
         return self._decode(self._carried.targets)
 
     @property
     def n_steps_(self) -> int:
-        """Steps made since the source."""
+        """The number of batches that were adapted to since `fit`, without those that were skipped.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> model.n_steps_, model.partial_fit(X).n_steps_
+        (0, 1)
+
+        """
         return len(self.history_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "history_")
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Writes the state to one file, without pickle and as a whole: a killed process leaves the old one.
+        """Saves parameters and state to one file.
+
+        The file contains no pickles. It is replaced as a whole: a process that is killed while it saves leaves the old
+        file.
 
         Parameters
         ----------
-        path : the file
+        path : str or path
+            The file.
         notes : mapping that JSON can hold, optional
-            Kept in the same file, so that they are always those of this state; `read_notes(path)` gives them back.
+            Kept in the same file, so that they always belong to this state;
+            `driftway.adaptation.persistence.read_notes(path)` returns them.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(Path(folder) / "model.npz")
+        ...     same = ContinuousTransportClassifier.load(Path(folder) / "model.npz")
+        >>> bool((same.predict(X) == model.predict(X)).all())
+        True
 
         """
         check_is_fitted(self)
@@ -241,11 +458,64 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **given: Any) -> Self:
-        """The estimator of a file that `save` wrote; parameters that were objects of your own are given by name."""
+        """The estimator of a file that `save` wrote, with its parameters and its state.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        **given : parameters of the estimator
+            Parameters that are objects, such as an estimator of your own, are not in the file and must be given again.
+
+        Returns
+        -------
+        estimator
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from driftway import ContinuousTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
+        >>> model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y).partial_fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(Path(folder) / "model.npz")
+        ...     same = ContinuousTransportClassifier.load(Path(folder) / "model.npz", estimator=LogisticRegression())
+        >>> same.n_steps_, bool((same.predict(X) == model.predict(X)).all())
+        (1, True)
+
+        """
         return cls(**saved.parameters_in(path, cls.__name__, given)).restore(path)
 
     def restore(self, path: str | os.PathLike[str]) -> Self:
-        """Takes the state of a file that `save` wrote, and keeps its own parameters."""
+        """Takes the state of a file that `save` wrote, and keeps the parameters of this estimator.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X).save(Path(folder) / "model.npz")
+        ...     lenient = ContinuousTransportClassifier(estimator=None, on_bad_batch="skip")
+        ...     lenient = lenient.restore(Path(folder) / "model.npz")
+        >>> lenient.n_steps_, lenient.on_bad_batch
+        (1, 'skip')
+
+        """
         saved.take_up(self, path)
         return self
 

@@ -36,7 +36,18 @@ class MotionModel(Protocol):
 
 @dataclass(frozen=True)
 class Rest:
-    """Points stay where they are, as in the paper."""
+    """A motion model without motion, as in the paper: points are expected to stay where they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.adaptation import Rest
+    >>> before, now = np.array([[0.0], [1.0]]), np.array([[2.0], [3.0]])
+    >>> groups, weights = np.array([0, 1]), np.full(2, 0.5)
+    >>> Rest().predict(before, now, np.zeros((2, 1)), groups, weights, size=100).tolist()
+    [[2.0], [3.0]]
+
+    """
 
     def predict(
         self, before: Double, now: Double, velocity: Double, groups: Groups, weights: Double, size: int
@@ -46,7 +57,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class AffineMotion:
-    """One affine velocity for all points, or the same with a translation of its own for every class.
+    """A motion model with one affine velocity for all points, optionally with a translation per class.
 
     Parameters
     ----------
@@ -56,6 +67,17 @@ class AffineMotion:
         Shrinkage of the linear part for a batch of as many points as features.
     by_class : bool
         Whether classes have translations of their own.
+
+    Examples
+    --------
+    What moved by 2 is expected to move by 2 again:
+
+    >>> import numpy as np
+    >>> from driftway.adaptation import AffineMotion
+    >>> before, now = np.array([[0.0], [1.0]]), np.array([[2.0], [3.0]])
+    >>> groups, weights = np.array([0, 1]), np.full(2, 0.5)
+    >>> AffineMotion().predict(before, now, np.zeros((2, 1)), groups, weights, size=100).round(6).tolist()
+    [[4.0], [5.0]]
 
     """
 

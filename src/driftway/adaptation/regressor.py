@@ -22,15 +22,62 @@ BINS = 5  # parts of the targets' range, of equal mass, whose shares may change 
 class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     """A regression for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
-    Parameters, attributes, `explain()` and missing values are as for `ContinuousTransportClassifier`.
-    `estimator="auto"` is the mean of those among random forest, ridge regression and 5 nearest neighbours that do best
-    on the source. In the place of classes there are parts of the targets' range, whose mix may change. `label_weight`
-    has no effect, and `batch_values_` are the values of the points of the last batch.
+    It works as `ContinuousTransportClassifier` does. In the place of classes there are parts of the targets' range,
+    whose mix may change.
+
+    Parameters
+    ----------
+    estimator : "auto", None or a scikit-learn regressor
+        What answers. "auto" is the mean of those among random forest, ridge regression and 5 nearest neighbours that do
+        best on the source; None is one nearest neighbour.
+    label_weight : float
+        Has no effect on a regression.
+    hypotheses, cost, metric and all others :
+        As for `ContinuousTransportClassifier`.
+
+    Attributes
+    ----------
+    batch_values_ : the values of the points of the last batch (m)
+    n_features_in_, feature_names_in_ : as in scikit-learn
+    estimator_ : the estimator that answers: the source's own, or the one trained on the transported source
+    images_ : where the source points are now (n×d)
+    history_ : one record per step
+    n_steps_ : steps made
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from driftway import ContinuousTransportRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> y = X[:, 0] - X[:, 1]
+    >>> model = ContinuousTransportRegressor(LinearRegression()).fit(X, y)
+    >>> for shift in (1.0, 2.0, 3.0):  # the first sensor drifts
+    ...     model = model.partial_fit(X + [shift, 0.0])
+    >>> bool(model.score(X + [3.0, 0.0], y) > 0.9)
+    True
+    >>> bool(LinearRegression().fit(X, y).score(X + [3.0, 0.0], y) < 0.0)
+    True
+
     """
 
     @property
     def batch_values_(self) -> Double:
-        """Of the last batch, the values that its points were given."""
+        """The values that the points of the last batch were given (m).
+
+        They exist after the first `partial_fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from driftway import ContinuousTransportRegressor
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> model = ContinuousTransportRegressor(LinearRegression()).fit(X, X[:, 0]).partial_fit(X)
+        >>> model.batch_values_.shape, bool(np.allclose(model.batch_values_, X[:, 0], atol=0.1))
+        ((50,), True)
+
+        """
         check_is_fitted(self)
         if not len(self.history_):
             raise AttributeError("batch_values_ exists after the first partial_fit")

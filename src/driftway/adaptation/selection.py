@@ -38,7 +38,7 @@ class CircularScore:
     >>> batches = [X + 0.2 * t for t in range(1, 4)]
     >>> everything = np.arange(len(X))
     >>> search = GridSearchCV(
-    ...     ContinuousTransportClassifier(),
+    ...     ContinuousTransportClassifier(estimator=None, hypotheses="transport"),
     ...     {"epsilon": [0.03, 0.1]},
     ...     scoring=CircularScore(batches),
     ...     cv=[(everything, everything)],

@@ -13,7 +13,25 @@ from driftway.adaptation.history import Record
 
 
 class Adapted(NamedTuple):
-    """One batch: its key, what is predicted for it, and the record of the step; `None` if it was skipped."""
+    """What `adapt_stream` yields for each batch.
+
+    Attributes
+    ----------
+    key : the key of the batch, or its number from 0
+    predicted : the predictions for its rows; empty if it was skipped
+    record : the record of the step, as in `history_`; `None` if it was skipped
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier, adapt_stream
+    >>> X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+    >>> key, predicted, record = next(adapt_stream(model, [("Monday", X)]))
+    >>> key, predicted.shape, record.step, record.size
+    ('Monday', (20,), 1, 20)
+
+    """
 
     key: Any
     predicted: npt.NDArray[Any]
@@ -44,6 +62,20 @@ def adapt_stream(
     Yields
     ------
     Adapted : (key, predicted, record); keys are numbers from 0 if the batches have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier, adapt_stream
+    >>> y = np.repeat([0, 1], 30)
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+    >>> batches = [(day, X + shift) for day, shift in [("Monday", 1.5), ("Tuesday", 3.0), ("Wednesday", 4.5)]]
+    >>> for day, predicted, record in adapt_stream(model, batches):
+    ...     print(day, record.step, bool((predicted == y).mean() > 0.95))
+    Monday 1 True
+    Tuesday 2 True
+    Wednesday 3 True
 
     """
     if not isinstance(estimator, ContinuousTransport):
