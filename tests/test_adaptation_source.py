@@ -8,7 +8,7 @@ from scipy.optimize import check_grad, minimize
 from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -20,7 +20,7 @@ from driftway.adaptation.source.calibration import PULL, fit_power, tempered
 from driftway.adaptation.source.classes import source_classes
 from driftway.adaptation.source.clouds import class_clouds, thinned
 from driftway.adaptation.source.spaces import feature_spaces
-from driftway.adaptation.source.stacking import stacked
+from driftway.adaptation.source.stacking import averaged, stacked
 from driftway.adaptation.source.view import source_views
 
 Array = np.ndarray
@@ -204,6 +204,36 @@ class TestStacking:
         assert stacked(np.array([[0.9, 0.3], [0.8, 0.7], [0.6, 0.1]]))[0] > 0.999
 
 
+class TestAveraging:
+    def test_the_shares_have_the_least_squared_error(self) -> None:
+        rng = np.random.default_rng(0)
+        for _ in range(5):
+            errors = rng.normal(size=(200, 2)) * rng.uniform(0.5, 2.0, size=2) + rng.normal(size=(200, 1))
+            grid = np.linspace(0.0, 1.0, 1001)
+            losses = [np.mean((errors @ [share, 1.0 - share]) ** 2) for share in grid]
+            np.testing.assert_allclose(averaged(errors), [(best := grid[np.argmin(losses)]), 1.0 - best], atol=2e-3)
+
+    def test_the_scale_of_the_errors_does_not_matter(self) -> None:
+        errors = np.random.default_rng(0).normal(size=(50, 2))
+        np.testing.assert_allclose(averaged(1e-200 * errors), averaged(errors), atol=1e-9)
+
+    def test_the_first_answers_alone_where_there_is_nothing_to_tell_by(self) -> None:
+        np.testing.assert_array_equal(averaged(np.empty((0, 3))), [1.0, 0.0, 0.0])
+        np.testing.assert_array_equal(averaged(np.zeros((4, 2))), [1.0, 0.0])
+
+    @pytest.mark.parametrize("estimator", [AutomaticRegressor(), Ridge()])
+    def test_a_space_in_which_a_regression_fails_has_no_voice(self, estimator: object) -> None:
+        rng = np.random.default_rng(0)
+        X = np.exp(1.5 * rng.normal(size=(300, 3)))
+        told = source_views(X, X.sum(axis=1), np.zeros(300, dtype=np.intp), np.full(300, 1 / 300), estimator, None)
+        assert not told[0].space.logarithmic.any()  # the target is linear in features as they are
+        assert told[0].share > 0.9
+        logs = np.log(X).sum(axis=1)
+        told = source_views(X, logs, np.zeros(300, dtype=np.intp), np.full(300, 1 / 300), estimator, None)
+        assert told[-1].space.logarithmic.all()
+        assert told[-1].share > 0.6
+
+
 class TestCalibration:
     def test_the_power_is_the_best_on_a_grid(self) -> None:
         rng = np.random.default_rng(0)
@@ -228,7 +258,7 @@ class TestCalibration:
         np.testing.assert_allclose(answers(X).sum(axis=1), 1.0)
         lonely = fit_answers(LogisticRegression(), X, np.eye(20, dtype=int)[0], np.ones(20), 2)
         assert lonely.power == 1.0
-        assert lonely.likelihoods.size == 0
+        assert lonely.held_out.size == 0
 
 
 def brittle(n: int, seed: int) -> tuple[Array, Array]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import chi2
 
 Double = npt.NDArray[np.float64]
 
 # Rounds of EM; they stop when no share changes by more than this.
 ROUNDS, CHANGE = 100, 1e-5
-# A mix answers only if its likelihood ratio is this many times what chance gains: with one degree of freedom, chance
-# goes beyond it in one batch of twenty.
-CHANCE = 4.0
+# A mix answers only if its likelihood ratio is beyond what chance gains in all but this share of batches.
+CHANCE = 0.05
 
 
 def estimated_mix(proba: Double, shares: Double, prior: Double, pseudo_counts: float) -> Double:
@@ -39,11 +39,11 @@ def earned_mix(proba: Double, shares: Double, believed: Double, overdispersion: 
     """The mix to correct answers for: EM around the believed one, shrunk to the source's as far as it has no evidence.
 
     The believed mix counts as half as many points as the batch. The likelihood ratio of the two mixes has K − 1 degrees
-    of freedom, which is what chance gains, and more by m/n as a classifier that learned from n points has errors of its
-    own. It must be `CHANCE` times that before anything is kept, as in James and Stein's rule.
+    of freedom, and is larger by m/n by chance as a classifier that learned from n points has errors of its own. What is
+    beyond the quantile of χ² at `CHANCE` is kept, as in James and Stein's rule.
     """
     mix = estimated_mix(proba, shares, believed, 0.5 * len(proba))
     gain = 2.0 * np.log(np.maximum((proba * (mix / shares)).sum(axis=1), 1e-300)).sum() / overdispersion
-    chance = (len(shares) - 1) * (1.0 + len(proba) / source)
-    kept = max(0.0, 1.0 - CHANCE * chance / max(gain, 1e-9))
+    chance = float(chi2.isf(CHANCE, len(shares) - 1)) * (1.0 + len(proba) / source)
+    kept = max(0.0, 1.0 - chance / max(gain, 1e-9))
     return shares + kept * (mix - shares)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.validation import has_fit_parameter
 
 from driftway.adaptation.silence import quiet
-from driftway.adaptation.source.automatic import AutomaticClassifier
+from driftway.adaptation.source.automatic import AutomaticClassifier, AutomaticRegressor
 from driftway.adaptation.source.calibration import fit_power, tempered
 from driftway.adaptation.source.thinning import chosen_rows
 
@@ -27,13 +27,14 @@ FOLDS, POINTS = 3, 2000
 class SourceAnswers:
     """An estimator fitted on the source, and the power that calibrates it; `classes` is None for a regression.
 
-    `likelihoods` are the probabilities that it gave to labels that were held out.
+    `held_out` is how it did on points that it had not seen: the probabilities that it gave to their labels, or for a
+    regression its errors.
     """
 
     estimator: Any
     power: float
     classes: int | None
-    likelihoods: Double
+    held_out: Double
 
     def __call__(self, Z: Double) -> Double:
         """Calibrated probabilities of the classes (m×K), or values (m)."""
@@ -47,7 +48,11 @@ def fit_answers(
 ) -> SourceAnswers:
     """Fits a clone on the whole source, and its temperature on folds that clones of it have not seen."""
     fitted = fitted_clone(estimator, Z, targets, weights)
-    if classes is None or classes == 1:
+    if classes is None:
+        if isinstance(fitted, AutomaticRegressor):  # which has held out points already
+            return SourceAnswers(fitted, 1.0, None, fitted.residuals_)
+        return SourceAnswers(fitted, 1.0, None, _errors(estimator, Z, targets, weights))
+    if classes == 1:
         return SourceAnswers(fitted, 1.0, classes, np.empty(0))
     if isinstance(fitted, AutomaticClassifier):  # which is calibrated already
         return SourceAnswers(fitted, 1.0, classes, fitted.likelihoods_)
@@ -76,6 +81,22 @@ def probabilities(estimator: Any, Z: Double, classes: int) -> Double:
     else:
         out[np.arange(len(Z)), np.asarray(estimator.predict(Z), dtype=np.intp)] = 1.0
     return out
+
+
+def _errors(estimator: Any, Z: Double, targets: npt.NDArray[Any], weights: Double) -> Double:
+    """Errors on points of the source by clones that have not seen them; none where there are too few."""
+    rows = chosen_rows(len(Z), POINTS)
+    found = np.zeros(len(rows))
+    if len(rows) < 2 * FOLDS:
+        return found[:0]
+    try:
+        for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(rows):
+            seen, unseen = rows[train], rows[test]
+            learner = fitted_clone(estimator, Z[seen], targets[seen], weights[seen])
+            found[test] = targets[unseen] - learner.predict(Z[unseen])
+    except ValueError:  # a fold may be too small for it
+        return found[:0]
+    return found
 
 
 def _held_out(

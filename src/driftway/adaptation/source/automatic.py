@@ -125,6 +125,7 @@ class AutomaticRegressor(RegressorMixin, BaseEstimator):
     ----------
     scores_ : cross-validated R² by name
     chosen_ : names of the learners that are averaged
+    residuals_ : errors of their mean on points held out; none where nothing could be
 
     """
 
@@ -133,9 +134,11 @@ class AutomaticRegressor(RegressorMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         part = chosen_rows(len(y), POINTS)
         folds = min(FOLDS, len(part) // 2)
-        found = {name: _explained(learner, X[part], y[part], folds) for name, learner in REGRESSORS.items()}
-        self.scores_ = {name: score for name, score in found.items() if np.isfinite(score)}
+        found = {name: _residuals(learner, X[part], y[part], folds) for name, learner in REGRESSORS.items()}
+        variance = max(float(y[part].var()), 1e-300)
+        self.scores_ = {name: float(1.0 - np.mean(rest**2) / variance) for name, rest in found.items() if rest.size}
         self.chosen_ = _near_best(self.scores_) or ["ridge"]
+        self.residuals_: Double = np.mean([found[name] for name in self.chosen_], axis=0)
         self.estimators_ = [_fitted(REGRESSORS[name](), X, y, sample_weight) for name in self.chosen_]
         return self
 
@@ -199,18 +202,18 @@ def _vote(right: dict[str, Double]) -> dict[str, float]:
     return {name: float(share) for name, share in zip(right, shares, strict=True) if share > 0}
 
 
-def _explained(learner: Learner, X: Double, y: Double, folds: int) -> float:
-    """Cross-validated R²; NaN for a learner that fails on these data, or where there are too few."""
+def _residuals(learner: Learner, X: Double, y: Double, folds: int) -> Double:
+    """Errors on points held out; none for a learner that fails on these data, or where there are too few."""
     if folds < 2:
-        return np.nan
+        return EMPTY
     rest = np.zeros(len(y))
     try:
         with quiet():
             for train, test in KFold(folds, shuffle=True, random_state=0).split(X):
                 rest[test] = y[test] - learner().fit(X[train], y[train]).predict(X[test])
     except ValueError:
-        return np.nan
-    return float(1.0 - np.mean(rest**2) / max(y.var(), 1e-300))
+        return EMPTY
+    return rest
 
 
 def _fitted(learner: Any, X: Double, y: npt.NDArray[Any], sample_weight: Any) -> Any:

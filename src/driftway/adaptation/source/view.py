@@ -11,7 +11,7 @@ import numpy.typing as npt
 from driftway.adaptation.source.answers import SourceAnswers, fit_answers
 from driftway.adaptation.source.classes import SourceClasses, source_classes
 from driftway.adaptation.source.spaces import FeatureSpace, feature_spaces
-from driftway.adaptation.source.stacking import stacked
+from driftway.adaptation.source.stacking import averaged, stacked
 
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
@@ -42,5 +42,7 @@ def source_views(
     spaces = feature_spaces(X)
     found = [source_classes(space(X), groups, weights, int(groups.max()) + 1) for space in spaces]
     answers = [fit_answers(estimator, each.points, targets, weights, classes) for each in found]
-    shares = stacked(np.stack([each.likelihoods for each in answers], axis=1))
-    return tuple(map(SourceView, spaces, found, answers, map(float, shares)))
+    held_out = np.stack([each.held_out for each in answers], axis=1)
+    shares = averaged(held_out) if classes is None else stacked(held_out)
+    views = map(SourceView, spaces, found, answers, map(float, shares))
+    return tuple(view for view in views if view.share > 0)
