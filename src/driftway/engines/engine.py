@@ -121,6 +121,22 @@ class Engine(Protocol):
         """diag(s) γ diag(t) + u vᵀ, in an array of its own."""
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """What an engine has besides if it tells how far a long sweep has come."""
+
+    watch: Callable[[float], None] | None  # told the share that is done, while somebody watches
+
+
+@runtime_checkable
+class OnCluster(Protocol):
+    """What an engine has besides if its workers are elsewhere."""
+
+    @property
+    def dashboard(self) -> str:
+        """Where the cluster can be watched."""
+
+
 def entropy_of(gamma: Double) -> float:
     """H(γ) = Σ γ (log γ − 1), zero where γ is."""
     return float(xlogy(gamma, gamma).sum() - gamma.sum())
