@@ -7,9 +7,12 @@ import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -144,6 +147,71 @@ def test_ls_is_the_architecture() -> None:
             assert sorted(listed) == sorted(entries(SOURCE / folder)), folder or "src/driftway"
     folders = {path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*/__init__.py")}
     assert folders <= set(order) | {"."}
+
+
+def test_the_picture_has_the_imports_between_rooms() -> None:
+    """Every arrow but those that others imply."""
+    below: dict[str, set[str]] = {}
+    for name, others in imports().items():
+        below.setdefault(name.split(".")[1], set()).update(other.split(".")[1] for other in others)
+    below = {room: others - {room, *LAST} for room, others in below.items() if room not in {"__init__", "__main__"}}
+
+    def reached(room: str) -> set[str]:
+        return below[room].union(*map(reached, below[room]))
+
+    arrows = {(room, other) for room in below for other in below[room].difference(*map(reached, below[room]))}
+    drawn: set[tuple[str, str]] = set()
+    for line in PAGE.read_text().partition("```mermaid")[2].partition("```")[0].splitlines():
+        drawn |= set(pairwise(line.strip().split(" --> ")))
+    assert drawn == arrows
+
+
+def walks_on_the_page() -> list[list[tuple[str, str]]]:
+    """The numbered lists of the walks: files, and the functions that the data enters them by."""
+    walks: list[list[tuple[str, str]]] = []
+    text = PAGE.read_text().partition("## Two walks")[2].partition("## Where names are")[0]
+    for number, file, function in re.findall(r"^(\d+)\. `([\w/]+\.py)`, `([\w.]+)`: ", text, re.M):
+        walks += [[]] if number == "1" else []
+        assert len(walks[-1]) == int(number) - 1
+        walks[-1].append((file, function))
+    return walks
+
+
+def traced(call: Callable[[], object]) -> list[tuple[str, str]]:
+    """The functions that a call enters, each once, as (file, name)."""
+    entered: dict[tuple[str, str], None] = {}
+
+    def enter(frame: FrameType, event: str, argument: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if SOURCE in file.parents:
+            entered.setdefault((file.relative_to(SOURCE).as_posix(), frame.f_code.co_qualname))
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return list(entered)
+
+
+def test_the_walks_are_those_that_calls_take() -> None:
+    """Every function of the page is entered, after those that stand before it."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(300, 2)), rng.normal(size=(200, 2)) + 0.5
+
+    def solved() -> driftway.Solution:
+        cost, smooth = driftway.PointCloudCost(X, Y), driftway.TimeSmoothness(Y, previous=X, weight=0.2)
+        return driftway.solve(driftway.Problem(cost, epsilon=0.2, regularizer=smooth))
+
+    y = np.arange(300) % 2
+    source = X + 4.0 * y[:, None]
+    model = driftway.ContinuousTransportClassifier().fit(source, y)
+    calls = solved, lambda: model.partial_fit(source[:100] + 0.5), lambda: model.predict(source)
+    for walk, call in zip(walks_on_the_page(), calls, strict=True):
+        assert len(walk) <= 15
+        entered = traced(call)
+        assert [step for step in entered if step in walk] == walk
 
 
 def test_nothing_is_named_after_nothing() -> None:
