@@ -56,7 +56,21 @@ class Cost(Protocol):
 
 
 class MatrixCost:
-    """A cost matrix that is already there."""
+    """A cost that is given as an n×m matrix; arrays are wrapped in it automatically.
+
+    Parameters
+    ----------
+    values : array (n, m)
+        Finite numbers. The array is not copied if it is contiguous.
+
+    Examples
+    --------
+    >>> from driftway.geometry import MatrixCost
+    >>> cost = MatrixCost([[0.0, 1.0], [1.0, 0.0]])
+    >>> cost, cost.rows(slice(0, 1)).tolist()
+    (MatrixCost(shape=(2, 2)), [[0.0, 1.0]])
+
+    """
 
     bilinear = None
 
@@ -123,7 +137,23 @@ class PointCloudCost:
 
     @cached_property
     def bilinear(self) -> Bilinear | None:
-        """‖x − y‖² = ‖x‖² ⊕ ‖y‖² − 2 x yᵀ; `None` for any other metric."""
+        """The squared Euclidean cost as ‖x‖² ⊕ ‖y‖² − 2 x yᵀ; `None` for any other metric.
+
+        The points are centred on the mean of Y, which loses the fewest digits.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import PointCloudCost
+        >>> X, Y = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
+        >>> cost = PointCloudCost(X, Y, "sqeuclidean")
+        >>> rows, columns, left, right, _ = cost.bilinear
+        >>> bool(np.allclose(np.add.outer(rows, columns) + left @ right.T, cost.rows(slice(None))))
+        True
+        >>> PointCloudCost(X, Y, "euclidean").bilinear is None
+        True
+
+        """
         if not isinstance(self.metric, str) or self.metric != "sqeuclidean":
             return None
         rows, columns = (self._x**2).sum(axis=1), (self._y**2).sum(axis=1)
@@ -132,13 +162,43 @@ class PointCloudCost:
 
     @cached_property
     def cloud(self) -> Cloud | None:
-        """The points, centred, if the metric is (squared) Euclidean."""
+        """The points, centred on the mean of Y, if the metric is Euclidean or squared Euclidean; else `None`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import PointCloudCost
+        >>> X, Y = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
+        >>> PointCloudCost(X, Y).cloud.x.tolist(), PointCloudCost(X, Y, "cityblock").cloud is None
+        ([[-2.0], [0.0]], True)
+
+        """
         if not isinstance(self.metric, str) or self.metric not in ("euclidean", "sqeuclidean"):
             return None
         y = np.ascontiguousarray(self._y.T, dtype=np.float64)
         return Cloud(np.ascontiguousarray(self._x, dtype=np.float64), y, self.metric == "euclidean")
 
     def rows(self, block: slice) -> Array:
+        """Some rows of the cost matrix; the others are not computed.
+
+        Parameters
+        ----------
+        block : slice
+            Which rows.
+
+        Returns
+        -------
+        array of shape (k, m)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import PointCloudCost
+        >>> cost = PointCloudCost(np.array([[0.0], [2.0]]), np.array([[1.0], [5.0]]))
+        >>> cost.rows(slice(1, 2)).tolist()
+        [[1.0, 3.0]]
+
+        """
         return self._block(block)
 
     def _choose(self, metric: Metric) -> Callable[[slice], Array]:

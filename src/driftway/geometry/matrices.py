@@ -42,7 +42,18 @@ class Terms(NamedTuple):
 
 
 class Matrix(ABC):
-    """An element of the space; two that are combined must be of the same kind."""
+    """Base class of n×m matrices that are known by their rows: costs, gradients and log-plans.
+
+    They can be added, subtracted and multiplied by numbers. Two that are combined must be of the same kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.geometry import Dense
+    >>> (2.0 * Dense(np.eye(2)) - Dense(np.ones((2, 2)))).rows(slice(None)).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+
+    """
 
     @property
     @abstractmethod
@@ -50,18 +61,70 @@ class Matrix(ABC):
 
     @abstractmethod
     def rows(self, block: slice) -> Double:
-        """A fresh array of the rows of `block`."""
+        """Some rows of the matrix, as an array that may be written to.
+
+        Parameters
+        ----------
+        block : slice
+            Which rows.
+
+        Returns
+        -------
+        array of shape (k, m)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Dense
+        >>> Dense(np.eye(3)).rows(slice(0, 2)).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+
+        """
 
     def terms(self, *, bilinear: bool = True) -> Terms | None:
-        """The matrix spelled out, or `None` if it is better had by blocks of rows.
+        """The matrix as the arrays that compiled code forms it from, or `None` if blocks of rows are better.
 
-        `bilinear` allows squared distances to be expanded into a product, which is faster and loses digits.
+        Parameters
+        ----------
+        bilinear : bool
+            Whether squared distances may be expanded into a product, which is faster and loses digits.
+
+        Returns
+        -------
+        Terms or None
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Dense
+        >>> Dense(np.eye(2)).terms().base.tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+
         """
         return None
 
     @abstractmethod
     def combined(self, own: float, other: Self, theirs: float) -> Self:
-        """own·self + theirs·other."""
+        """The linear combination own·self + theirs·other.
+
+        Parameters
+        ----------
+        own : float
+        other : Matrix of the same kind
+        theirs : float
+
+        Returns
+        -------
+        Matrix of the same kind
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Dense
+        >>> Dense(np.eye(2)).combined(2.0, Dense(np.ones((2, 2))), -1.0).values.tolist()
+        [[1.0, -1.0], [-1.0, 1.0]]
+
+        """
 
     @abstractmethod
     def __mul__(self, factor: float) -> Self: ...
@@ -86,7 +149,20 @@ class Matrix(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Dense(Matrix):
-    """A matrix held as an array."""
+    """A matrix held as an array.
+
+    Attributes
+    ----------
+    values : array (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.geometry import Dense
+    >>> (0.5 * Dense(np.eye(2))).values.tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+
+    """
 
     values: Double
 
@@ -123,6 +199,16 @@ class Factored(Matrix):
     P : coefficients of R (n×r)
     Q : coefficients of L (m×c)
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import PointCloudCost
+    >>> from driftway.geometry import Factored
+    >>> X, Y = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
+    >>> cost = Factored.of_cost(PointCloudCost(X, Y), R=Y, L=np.empty((2, 0)))
+    >>> (cost - cost).scale, (2.0 * cost).rows(slice(None)).tolist()
+    (0.0, [[2.0, 6.0], [2.0, 2.0]])
+
     """
 
     cost: Cost
@@ -134,7 +220,28 @@ class Factored(Matrix):
 
     @classmethod
     def of_cost(cls, cost: Cost, R: Double, L: Double) -> Self:
-        """The cost itself, in the space spanned by it and the bases."""
+        """The cost itself as a factored matrix: scale 1, and coefficients of the bases that are zero.
+
+        Parameters
+        ----------
+        cost : Cost (n×m)
+        R : array (m, r)
+        L : array (n, c)
+            The bases.
+
+        Returns
+        -------
+        Factored
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Factored, MatrixCost
+        >>> cost = Factored.of_cost(MatrixCost(np.eye(2)), R=np.ones((2, 1)), L=np.empty((2, 0)))
+        >>> cost.scale, cost.P.tolist(), cost.rows(slice(None)).tolist()
+        (1.0, [[0.0], [0.0]], [[1.0, 0.0], [0.0, 1.0]])
+
+        """
         n, m = cost.shape
         zeros = getattr(cost, "zeros", lambda r: np.zeros((n, r)))  # beside the rows, wherever they live
         return cls(cost, R, L, 1.0, zeros(R.shape[1]), np.zeros((m, L.shape[1])))
@@ -144,7 +251,27 @@ class Factored(Matrix):
         return self.cost.shape
 
     def with_coefficients(self, scale: float, P: Double, Q: Double) -> Factored:
-        """The matrix over the same cost and bases with other coefficients."""
+        """The matrix over the same cost and bases with other coefficients.
+
+        Parameters
+        ----------
+        scale : float
+        P : array (n, r)
+        Q : array (m, c)
+
+        Returns
+        -------
+        Factored
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Factored, MatrixCost
+        >>> cost = Factored.of_cost(MatrixCost(np.eye(2)), R=np.ones((2, 1)), L=np.empty((2, 0)))
+        >>> cost.with_coefficients(0.0, np.array([[1.0], [2.0]]), np.empty((2, 0))).rows(slice(None)).tolist()
+        [[1.0, 1.0], [2.0, 2.0]]
+
+        """
         return replace(self, scale=scale, P=P, Q=Q)
 
     def combined(self, own: float, other: Factored, theirs: float) -> Factored:
@@ -160,7 +287,17 @@ class Factored(Matrix):
 
     @property
     def held(self) -> Double | None:
-        """The array that the cost is held in, if the matrix is just that."""
+        """The array of the cost, if the matrix is nothing but a cost that is given as an array; else `None`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Factored, MatrixCost
+        >>> cost = Factored.of_cost(MatrixCost(np.eye(2)), R=np.ones((2, 1)), L=np.empty((2, 0)))
+        >>> cost.held is cost.cost.values, (2.0 * cost).held is None
+        (True, True)
+
+        """
         cost = self.cost
         if self.scale != 1.0 or not isinstance(cost, MatrixCost) or self.P.any() or self.Q.any():
             return None

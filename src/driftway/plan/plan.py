@@ -20,10 +20,20 @@ EXACT = 1e-12  # row sums this close to their masses are so but for rounding
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The coupling  γ = exp(log + f ⊕ g) + u vᵀ,  used as an operator and never formed unless asked for.
+    """A transport plan γ as an operator: products, marginals and rows without the n×m matrix.
 
-    `log` is dense or factored; the rank-one remainder u vᵀ is there only after rounding. Products, marginals
-    and blocks come in the dtype of the problem.
+    γ = exp(log + f ⊕ g) + u vᵀ. `log` is dense or factored; the rank-one remainder u vᵀ is there only after `round`.
+    Products, marginals and blocks come in the dtype of the problem. Solutions have one as `Solution.plan`.
+
+    Attributes
+    ----------
+    log : the log-plan without the potentials, a `driftway.geometry.Matrix` (n×m)
+    f, g : log-potentials (n), (m)
+    a, b : the marginals that the plan is meant to have (n), (m)
+    engine : what executes passes over the plan
+    dtype : the dtype of results
+    remainder : (u, v) or `None`
+    values : the plan as an array, if the engine holds it
 
     Examples
     --------
@@ -34,6 +44,8 @@ class Plan:
     array([[0.44, 0.06],
            [0.06, 0.44]])
     >>> (plan @ np.array([1.0, 0.0])).round(3)
+    array([0.44, 0.06])
+    >>> (np.array([1.0, 0.0]) @ plan).round(3)
     array([0.44, 0.06])
 
     """
@@ -57,11 +69,31 @@ class Plan:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The shape (n, m).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> sinkhorn(np.zeros((3, 2)), epsilon=1.0).plan.shape
+        (3, 2)
+
+        """
         return self.log.shape
 
     @property
     def T(self) -> TransposedPlan:  # noqa: N802 - NumPy's name
-        """The transposed operator."""
+        """The transposed operator γᵀ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> plan = sinkhorn(np.zeros((3, 2)), epsilon=1.0).plan
+        >>> plan.T.shape, (plan.T @ np.ones(3)).round(3).tolist()
+        ((2, 3), [0.5, 0.5])
+
+        """
         return TransposedPlan(self)
 
     def __matmul__(self, V: npt.ArrayLike) -> Array:
@@ -79,31 +111,104 @@ class Plan:
 
     @property
     def rounding(self) -> float:
-        """The relative error of an entry that rounding f and g to float64 makes."""
+        """The relative error of an entry of the plan that comes from rounding f and g to float64.
+
+        Examples
+        --------
+        Potentials grow as ε falls, and so does the error:
+
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> cost = np.array([[0.0, 1.0], [1.0, 3.0]])
+        >>> coarse, fine = sinkhorn(cost, epsilon=1.0).plan.rounding, sinkhorn(cost, epsilon=0.01).plan.rounding
+        >>> bool(1e-16 < coarse < fine < 1e-12)
+        True
+
+        """
         return 2.2e-16 * (1.0 + _magnitude(self.f) + _magnitude(self.g))
 
     @property
     def marginals(self) -> tuple[Array, Array]:
-        """The row sums γ1 and the column sums γᵀ1."""
+        """The row sums γ1 and the column sums γᵀ1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> rows, columns = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), a=[0.3, 0.7], epsilon=0.5).plan.marginals
+        >>> rows.round(4).tolist(), columns.round(4).tolist()
+        ([0.3, 0.7], [0.5, 0.5])
+
+        """
         sums = self.sweep()
         return sums.rows.astype(self.dtype), sums.columns.astype(self.dtype)
 
     def rows(self, block: slice) -> Array:
-        """The rows of `block` as an array."""
+        """Some rows of the plan as an array; the others are not formed.
+
+        Parameters
+        ----------
+        block : slice
+            Which rows.
+
+        Returns
+        -------
+        array of shape (k, m)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> plan = sinkhorn(np.zeros((4, 2)), epsilon=1.0).plan
+        >>> plan.rows(slice(0, 2)).round(4)
+        array([[0.125, 0.125],
+               [0.125, 0.125]])
+
+        """
         if not isinstance(block, slice):
             raise TypeError(f"block must be a slice, got {type(block).__name__} {block!r}")
         return self._rows(block).astype(self.dtype)
 
     def dense(self) -> Array:
-        """The plan as an n×m array."""
+        """The plan as an n×m array of the problem's dtype, which may be written to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> sinkhorn(np.zeros((2, 2), np.float32), epsilon=1.0).plan.dense()
+        array([[0.25, 0.25],
+               [0.25, 0.25]], dtype=float32)
+
+        """
         gamma = self.array()
         return gamma.astype(self.dtype, copy=not gamma.flags.writeable)
 
     def barycentric_map(self, Y: npt.ArrayLike) -> Array:
-        """Each row's mean of the points Y (m×d) under the plan: T(xᵢ) = Σⱼ γᵢⱼ yⱼ / Σⱼ γᵢⱼ.
+        """The barycentric map T(xᵢ) = Σⱼ γᵢⱼ yⱼ / Σⱼ γᵢⱼ: for each row, the mean of the points Y under the plan.
 
         A row without mass is sent where its conditional distribution exp(log + g) sends it, or to the mean of
         Y under b where the plan has none.
+
+        Parameters
+        ----------
+        Y : array of shape (m,) or (m, d)
+            The target points.
+
+        Returns
+        -------
+        array of shape (n,) or (n, d)
+            In the library of Y.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import PointCloudCost, sinkhorn
+        >>> X, Y = np.array([[0.0], [1.0]]), np.array([[5.0], [6.0]])
+        >>> plan = sinkhorn(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1).plan
+        >>> plan.barycentric_map(Y).round(2).tolist()
+        [[5.0], [6.0]]
+
         """
         points = _as_columns("Y", Y, self.shape[1])
         sums = self.sweep(right=points)
@@ -118,16 +223,60 @@ class Plan:
         return self._like(Y, images)
 
     def on(self, a: Double, b: Double) -> Plan:
-        """The same numbers, meant for other marginals."""
+        """The same plan with other marginals as those that it is meant to have.
+
+        Parameters
+        ----------
+        a, b : array (n,), (m,)
+            The marginals that `round` gives it.
+
+        Returns
+        -------
+        Plan
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> plan = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5).plan
+        >>> other = plan.on(np.array([0.3, 0.7]), np.array([0.5, 0.5]))
+        >>> bool(np.allclose(other.dense(), plan.dense())), other.round().marginals[0].round(6).tolist()
+        (True, [0.3, 0.7])
+
+        """
         plain = np.zeros(self.shape[0]), np.zeros(self.shape[1])
         if self.remainder is not None:  # a sum has no logarithm but that of its values
             return Plan(LogOf(self.array()), *plain, a, b, self.engine, self.dtype, None, self.array())
         return replace(self, a=a, b=b)
 
     def round(self, rows: Double | None = None, columns: Double | None = None) -> Plan:
-        """The projection onto the exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2).
+        """Rounds the plan onto its exact marginals a and b (Altschuler, Weed & Rigollet 2017, Algorithm 2).
 
-        The plan's marginals, where they are known already, save the sweep that finds them.
+        Parameters
+        ----------
+        rows, columns : array (n,), (m,), optional
+            The present row and column sums, if they are known already; this saves the pass that finds them.
+
+        Returns
+        -------
+        Plan
+
+        Examples
+        --------
+        A plan that is far from converged has wrong row or column sums. Rounded it has not:
+
+        >>> import warnings
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> cost = np.random.default_rng(0).random((20, 20))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # it says that it has not converged
+        ...     solution = sinkhorn(cost, epsilon=0.01, max_iter=2, scaling=None)
+        >>> error = abs(solution.plan.marginals[1] - 1 / 20).sum()
+        >>> rounded = abs(solution.plan.round().marginals[1] - 1 / 20).sum()
+        >>> bool(error > 1e-3), bool(rounded < 1e-12)
+        (True, True)
+
         """
         if self.remainder is not None:
             return self
@@ -173,7 +322,34 @@ class Plan:
         inner: Matrix | None = None,
         entropy: bool = False,
     ) -> Sweep:
-        """Marginals, and γ·right, γᵀ·left, ⟨γ, inner⟩, H(γ) if asked for, in float64 and one pass."""
+        """Computes marginals, products and sums of the plan in one pass, in float64.
+
+        Parameters
+        ----------
+        right : array (m, r), optional
+            V of the product γV.
+        left : array (n, c), optional
+            U of the product γᵀU.
+        inner : Matrix (n×m), optional
+            M of the inner product ⟨γ, M⟩.
+        entropy : bool
+            Whether to compute H(γ) = Σ γ (log γ − 1).
+
+        Returns
+        -------
+        Sweep
+            `rows`, `columns`, and what was asked for in `right`, `left`, `inner` and `entropy`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> plan = sinkhorn(np.zeros((2, 2)), epsilon=1.0).plan
+        >>> sums = plan.sweep(right=np.array([[0.0], [1.0]]), entropy=True)
+        >>> sums.rows.round(4).tolist(), sums.right.round(4).tolist(), round(sums.entropy, 4)
+        ([0.5, 0.5], [[0.25], [0.25]], -2.3863)
+
+        """
         if self.values is None:
             return self.engine.sweep(
                 Request(self.log, self.f, self.g, None, right, left, inner, self.remainder, entropy)
@@ -197,7 +373,19 @@ class Plan:
         )
 
     def array(self) -> Double:
-        """The plan as a float64 array; it may be the one held, so it is read-only."""
+        """The plan as an n×m float64 array, which may be the one held and is then read-only.
+
+        It does not copy where `dense` does.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import sinkhorn
+        >>> sinkhorn(np.zeros((2, 2)), epsilon=1.0).plan.array().round(4)
+        array([[0.25, 0.25],
+               [0.25, 0.25]])
+
+        """
         if self.values is not None:
             view = self.values.view()
             view.flags.writeable = False

@@ -30,15 +30,28 @@ DIGITS = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A plan and what is known of it.
+    """A plan with its marginals, its moments and its objective.
 
     Attributes
     ----------
+    plan : the plan
     rows, columns : its marginals
     right, left : its moments γR and γᵀL, if the regulariser has a moment form
     penalty : J(γ)
     objective : ⟨γ, C⟩ + ε H(γ) + J(γ)
     error : ‖γ1 − a‖₁ + ‖γᵀ1 − b‖₁, relative to the mass
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import Problem, sinkhorn
+    >>> from driftway.engines import Threads
+    >>> from driftway.problem import Model
+    >>> cost = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> solution = sinkhorn(cost, epsilon=0.5)
+    >>> point = Model(Problem(cost, epsilon=0.5), Threads()).evaluate(solution.plan)
+    >>> round(point.objective, 4) == round(solution.value, 4), point.penalty, bool(point.error < 1e-6)
+    (True, 0.0, True)
 
     """
 
@@ -56,8 +69,27 @@ class Point:
 class Tangent:
     """The linearisation of J at a plan:  ⟨gradient, ·⟩ − offset,  which is below J everywhere if J is convex.
 
-    `slope` is ⟨gradient, γ⟩ at that plan, `magnitude` the same sum of absolute values: what its rounding error
-    is relative to.
+    Attributes
+    ----------
+    gradient : ∇J at the plan, in the representation of the model
+    slope : ⟨gradient, γ⟩ at the plan
+    offset : slope − J(γ)
+    magnitude : the sum of the absolute values that make up the slope; its rounding error is relative to it
+
+    Examples
+    --------
+    A norm equals its linearisation, so the offset of a group lasso is zero:
+
+    >>> import numpy as np
+    >>> from driftway import GroupLasso, Problem
+    >>> from driftway.engines import Threads
+    >>> from driftway.problem import Model
+    >>> problem = Problem(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5, regularizer=GroupLasso([0, 1]))
+    >>> model = Model(problem, Threads())
+    >>> tangent = model.tangent(model.independent)
+    >>> round(tangent.slope, 6), bool(abs(tangent.offset) < 1e-12)
+    (1.0, True)
+
     """
 
     gradient: Matrix
@@ -67,7 +99,39 @@ class Tangent:
 
 
 class Model:
-    """A problem on an engine, factored where possible."""
+    """A problem on an engine, in the form that solvers compute with.
+
+    It is factored if the regulariser has a moment form, and dense otherwise. Write a solver of your own with it: the
+    methods below are what `start` and `advance` of a `driftway.solvers.Solver` need.
+
+    Parameters
+    ----------
+    problem : Problem
+    engine : Engine
+        What executes passes over plans, such as `driftway.engines.Threads()`.
+    dense : bool
+        Whether to hold plans as arrays in any case.
+
+    Attributes
+    ----------
+    problem, engine : as given
+    a, b, epsilon, J : the parts of the problem
+
+    Examples
+    --------
+    Sinkhorn's algorithm in two lines:
+
+    >>> import numpy as np
+    >>> from driftway import Problem
+    >>> from driftway.engines import Threads
+    >>> from driftway.problem import Model
+    >>> model = Model(Problem(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5), Threads())
+    >>> plan, _ = model.project(model.cost / -model.epsilon, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)
+    >>> plan.dense().round(3)
+    array([[0.44, 0.06],
+           [0.06, 0.44]])
+
+    """
 
     def __init__(self, problem: Problem, engine: Engine, *, dense: bool = False) -> None:
         self.problem, self.engine = problem, engine
@@ -81,7 +145,21 @@ class Model:
 
     @cached_property
     def cost(self) -> Matrix:
-        """C."""
+        """The cost C as a `Factored` or `Dense` matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import GroupLasso, Problem, TimeSmoothness
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> X = np.array([[0.0], [1.0]])
+        >>> for J in (TimeSmoothness(X, X), GroupLasso([0, 1])):
+        ...     type(Model(Problem(np.eye(2), epsilon=0.5, regularizer=J), Threads()).cost).__name__
+        'Factored'
+        'Dense'
+
+        """
         cost, J = self.problem.cost, self.J
         if isinstance(J, MomentRegularizer) and not self._dense:
             return Factored.of_cost(cost, J.right_basis, J.left_basis)
@@ -89,14 +167,46 @@ class Model:
         return Dense(self.engine.assemble(Factored.of_cost(cost, np.empty((m, 0)), np.empty((n, 0)))))
 
     def check(self) -> None:
-        """Raises if the engine has no such cost, cost/ε overflows, or an unproven J or ∇J is no number at a ⊗ b."""
+        """Raises if the problem cannot be solved on this engine; the loop calls it before the first iteration.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the engine does not support the cost, cost/ε overflows, or J or ∇J of an unproven regulariser is not
+            finite at a ⊗ b or of the wrong shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Custom, Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> wrong = Custom(lambda gamma: np.nan, lambda gamma: gamma)
+        >>> Model(Problem(np.eye(2), epsilon=0.5, regularizer=wrong), Threads()).check()
+        Traceback (most recent call last):
+        ValueError: the regularizer's value must be finite, got nan
+
+        """
         _ = self.cost, self.spread
         if not self.J.proven:
             self.tangent(self.independent)
 
     @cached_property
     def independent(self) -> Point:
-        """The coupling a ⊗ b, at which J is known without a look at the cost; its objective is left out."""
+        """The independent coupling a ⊗ b as a `Point`, without its objective.
+
+        J is known there without a look at the cost.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> Model(Problem(np.eye(2), a=[0.2, 0.8], epsilon=0.5), Threads()).independent.plan.dense().round(3).tolist()
+        [[0.1, 0.1], [0.4, 0.4]]
+
+        """
         a, b, J = self.a, self.b / self.problem.mass, self.J
         if isinstance(self.cost, Factored):
             right, left = np.multiply.outer(a, b @ self.cost.R), np.multiply.outer(b, a @ self.cost.L)
@@ -111,7 +221,23 @@ class Model:
 
     @cached_property
     def spread(self) -> float:
-        """The range of the cost over a sample of its rows."""
+        """The range of the cost, max − min, over a sample of its rows.
+
+        Raises
+        ------
+        ValueError
+            If its ratio to ε overflows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> Model(Problem(np.array([[0.0, 1.0], [3.0, 0.0]]), epsilon=0.5), Threads()).spread
+        3.0
+
+        """
         n = self.problem.shape[0]
         rows = self.problem.cost.rows(slice(0, n, max(1, n // 8)))
         with np.errstate(over="ignore"):
@@ -125,14 +251,66 @@ class Model:
         return spread
 
     def plan(self, log: Matrix, f: Double, g: Double, values: Double | None = None) -> Plan:
-        """The plan exp(log + f ⊕ g)."""
+        """The plan exp(log + f ⊕ g).
+
+        Parameters
+        ----------
+        log : Matrix (n×m)
+        f, g : array (n,), (m,)
+            Log-potentials.
+        values : array (n, m), optional
+            The same plan as an array, if it is there already.
+
+        Returns
+        -------
+        Plan
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
+        >>> model.plan(0.0 * model.cost, np.zeros(2), np.zeros(2)).dense().tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+
+        """
         return Plan(log, f, g, self.a, self.b, self.engine, self.problem.dtype, None, values)
 
     def project(self, log: Matrix, f: Double, g: Double, *, tol: float, max_iter: int) -> tuple[Plan, int]:
-        """The plan exp(log + f ⊕ g) with f and g such that its marginals are a and b, and the iterations taken.
+        """Projects onto the couplings by Sinkhorn's algorithm: finds f and g such that exp(log + f ⊕ g) has marginals a
+        and b.
 
-        This is Sinkhorn's algorithm, and the backward step: the minimiser over the couplings of
-        −⟨γ, log⟩ + H(γ). In the paper's words it is sinkhorn(−s·log, s) for any s > 0.
+        This is the backward step: the minimiser over the couplings of −⟨γ, log⟩ + H(γ). In the paper's words it is
+        sinkhorn(−s·log, s) for any s > 0.
+
+        Parameters
+        ----------
+        log : Matrix (n×m)
+        f, g : array (n,), (m,)
+            Log-potentials to start from.
+        tol : float
+            The marginal error to reach.
+        max_iter : int
+            Updates of f and g at the most.
+
+        Returns
+        -------
+        Plan and int
+            The plan, and the updates made.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), a=[0.2, 0.8], epsilon=0.5), Threads())
+        >>> plan, updates = model.project(model.cost / -0.5, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)
+        >>> plan.marginals[0].round(6).tolist(), 0 < updates < 100
+        ([0.2, 0.8], True)
+
         """
         solved = balance(log, self.a, self.b, f, g, tol=tol, max_iter=max_iter, engine=self.engine)
         values = solved.values
@@ -141,9 +319,31 @@ class Model:
         return self.plan(log, solved.f, solved.g, values), solved.n_iter
 
     def evaluate(self, plan: Plan, columns: Double | None = None, right: Double | None = None) -> Point:
-        """The objective at a plan, and the sums it is made of.
+        """The objective at a plan, with the sums that it is made of.
 
-        Its column sums and right moments, if its rows are exact and they are known already, save a sweep.
+        Parameters
+        ----------
+        plan : Plan
+        columns : array (m,), optional
+        right : array (n, r), optional
+            Column sums and right moments of the plan, if they are known already and its row sums are exact; they save a
+            pass.
+
+        Returns
+        -------
+        Point
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
+        >>> point = model.evaluate(model.independent.plan)
+        >>> bool(np.isclose(point.objective, 0.5 + 0.5 * (np.log(0.25) - 1.0))), point.error
+        (True, 0.0)
+
         """
         J = self.J
         direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
@@ -165,9 +365,29 @@ class Model:
         return self._point(plan, sums, linear, entropy, penalty)
 
     def rounded(self, point: Point, slack: float) -> float:
-        """The objective at the plan rounded onto its exact marginals, an upper bound of the optimum.
+        """The objective at the plan rounded onto its exact marginals: an upper bound of the optimum.
 
-        It may be too high by `slack`, if that makes it cheaper.
+        Parameters
+        ----------
+        point : Point
+        slack : float
+            By how much the result may be too high, if that makes it cheaper.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem, sinkhorn
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
+        >>> upper = model.rounded(model.independent, slack=0.0)
+        >>> bool(upper >= sinkhorn(np.eye(2), epsilon=0.5).lower_bound)
+        True
+
         """
         plan, J = point.plan, self.J
         if isinstance(self.cost, Dense) and point.error <= EXACT and (more := self._growth(point)) <= slack:
@@ -223,7 +443,29 @@ class Model:
         )
 
     def tangent(self, point: Point) -> Tangent:
-        """The linearisation of J at a plan."""
+        """The linearisation of J at a plan.
+
+        Parameters
+        ----------
+        point : Point
+
+        Returns
+        -------
+        Tangent
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Custom, Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> square = Custom(lambda gamma: (gamma**2).sum(), lambda gamma: 2.0 * gamma, convex=True)
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=square), Threads())
+        >>> tangent = model.tangent(model.independent)
+        >>> tangent.slope, tangent.offset
+        (0.5, 0.25)
+
+        """
         J = self.J
         gradient: Matrix
         if isinstance(self.cost, Factored):
@@ -236,7 +478,29 @@ class Model:
         return Tangent(gradient, slope, slope - point.penalty, self.magnitude(gradient, point))
 
     def pair(self, matrix: Matrix, point: Point) -> float:
-        """⟨matrix, γ⟩."""
+        """The inner product ⟨matrix, γ⟩.
+
+        Parameters
+        ----------
+        matrix : Matrix
+            Of the kind of `cost`.
+        point : Point
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
+        >>> round(model.pair(model.cost, model.independent), 6)
+        0.5
+
+        """
         if not isinstance(matrix, Factored):
             return float(np.vdot(self.engine.assemble(matrix), point.plan.array()))
         transport = 0.0
@@ -245,13 +509,62 @@ class Model:
         return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
 
     def product(self, matrix: Matrix, new: Point, old: Point) -> float:
-        """⟨matrix, γ_new − γ_old⟩ from the difference of the plans, for a matrix without the cost."""
+        """The inner product ⟨matrix, γ_new − γ_old⟩, accurate for plans that are close to each other.
+
+        Parameters
+        ----------
+        matrix : Matrix
+            Of the kind of `cost`; if it is factored, its multiple of the cost is ignored.
+        new, old : Point
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import GroupLasso, Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
+        >>> plan, _ = model.project(model.cost / -0.5, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)
+        >>> new, old = model.evaluate(plan), model.independent
+        >>> product = model.product(model.cost, new, old)
+        >>> bool(np.isclose(product, model.pair(model.cost, new) - model.pair(model.cost, old)))
+        True
+
+        """
         if not isinstance(matrix, Factored):
             return float(np.vdot(self.engine.assemble(matrix), new.plan.array() - old.plan.array()))
         return float(np.vdot(matrix.P, new.right - old.right) + np.vdot(matrix.Q, new.left - old.left))
 
     def magnitude(self, gradient: Matrix, point: Point) -> float:
-        """The absolute values that ⟨gradient, γ⟩ adds up, to which its rounding error is relative."""
+        """The sum of the absolute values that ⟨gradient, γ⟩ adds up; the rounding error of that sum is relative to it.
+
+        Parameters
+        ----------
+        gradient : Matrix
+            Of the kind of `cost`; if it is factored, its multiple of the cost is ignored.
+        point : Point
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import GroupLasso, Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.geometry import Dense
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
+        >>> matrix = Dense(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+        >>> model.pair(matrix, model.independent), model.magnitude(matrix, model.independent)
+        (0.0, 1.0)
+
+        """
         if isinstance(gradient, Factored):
             terms = ((gradient.P, point.right), (gradient.Q, point.left))
             return float(sum(np.vdot(np.abs(first), np.abs(second)) for first, second in terms))
@@ -259,10 +572,36 @@ class Model:
         return self.engine.total(lambda G, gamma: float(np.vdot(np.abs(G), gamma)), values, point.plan.array())
 
     def divergence(self, new: Point, old: Point) -> float:
-        """KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old, from the difference of their logarithms.
+        """The Kullback–Leibler divergence KL(γ_new | γ_old) = Σ γ_new log(γ_new/γ_old) − γ_new + γ_old.
 
-        For plans so near to each other that rounding shows it is half of the symmetric one,
-        ⟨log γ_new − log γ_old, γ_new − γ_old⟩, which is the same to second order, and in which nothing cancels.
+        It is computed from the difference of the logarithms. For plans so near to each other that rounding shows it is
+        half of the symmetric one, ⟨log γ_new − log γ_old, γ_new − γ_old⟩, which is the same to second order, and in
+        which nothing cancels.
+
+        Parameters
+        ----------
+        new, old : Point
+
+        Returns
+        -------
+        float
+            Never negative.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import GroupLasso, Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
+        >>> first, second = (
+        ...     model.evaluate(model.project(model.cost / -s, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)[0])
+        ...     for s in (0.5, 1.0)
+        ... )
+        >>> gamma, other = first.plan.dense(), second.plan.dense()
+        >>> bool(np.isclose(model.divergence(first, second), (gamma * np.log(gamma / other)).sum()))
+        True
+
         """
         largest = np.abs(new.plan.g[self.b > 0]).max()  # f is as large, and may be elsewhere
         rounding = 2.2e-16 * (1.0 + 2.0 * largest)
@@ -276,9 +615,29 @@ class Model:
         return max(0.5 * (self.product(log, new, old) + marginal), 0.0)
 
     def dual_value(self, plan: Plan) -> float:
-        """ε (⟨f, a⟩ + ⟨g, b⟩ − Σ exp(log + f ⊕ g)) for a plan with exact rows.
+        """The dual value ε (⟨f, a⟩ + ⟨g, b⟩ − Σ exp(log + f ⊕ g)) of a plan with exact row sums.
 
         If log = −(C + G)/ε this is at most the minimum over couplings of ⟨γ, C + G⟩ + ε H(γ).
+
+        Parameters
+        ----------
+        plan : Plan
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> from driftway.engines import Threads
+        >>> from driftway.problem import Model
+        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
+        >>> plan, _ = model.project(model.cost / -0.5, np.zeros(2), np.zeros(2), tol=1e-12, max_iter=100)
+        >>> bool(np.isclose(model.dual_value(plan), model.evaluate(plan).objective))
+        True
+
         """
         return self.epsilon * (dot(plan.f, self.a) + dot(plan.g, self.b) - self.problem.mass)
 

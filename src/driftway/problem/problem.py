@@ -16,7 +16,9 @@ Double = npt.NDArray[np.float64]
 
 
 class Problem:
-    """minimise  ⟨γ, C⟩ + ε H(γ) + J(γ)  over couplings γ of a and b, with H(γ) = Σ γ (log γ − 1).
+    """The problem to solve: a cost, two marginals, the strength of the entropy and a regulariser.
+
+    minimise  ⟨γ, C⟩ + ε H(γ) + J(γ)  over couplings γ of a and b, with H(γ) = Σ γ (log γ − 1).
 
     Parameters
     ----------
@@ -30,6 +32,11 @@ class Problem:
         ε ≥ 0, the paper's λ, in units of cost. Only `driftway.solvers.FrankWolfe` solves ε = 0.
     regularizer : Regularizer, optional
         J; none by default.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If shapes do not fit, masses are negative or differ in total, or numbers are not finite.
 
     Examples
     --------
@@ -78,8 +85,28 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The shape (n, m): the numbers of source and target points.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> Problem(np.zeros((3, 2)), epsilon=1.0).shape
+        (3, 2)
+
+        """
         return self.cost.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The dtype of all results: float32 if the cost has it, else float64.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import Problem
+        >>> Problem(np.zeros((3, 2), np.float32), epsilon=1.0).dtype, Problem([[0, 1], [1, 0]], epsilon=1.0).dtype
+        (dtype('float32'), dtype('float64'))
+
+        """
         return np.dtype(np.float32) if self.cost.dtype == np.float32 else np.dtype(np.float64)

@@ -16,7 +16,25 @@ from driftway.plan.plan import Plan
 class Iteration(NamedTuple):
     """One line of the trace; line 0 is the starting point.
 
-    `gap` is the relative gap as last certified; `inner` counts the Sinkhorn iterations of this step.
+    Attributes
+    ----------
+    seconds : since the start of the solve
+    objective : of the present plan
+    gap : the relative gap as last certified
+    marginal_error : of the present plan, relative to the mass
+    step : the step size; NaN for solvers without one
+    inner : Sinkhorn iterations of this step
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import sinkhorn
+    >>> first = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5).trace[0]
+    >>> first._fields
+    ('seconds', 'objective', 'gap', 'marginal_error', 'step', 'inner')
+    >>> bool(first.gap < 1e-6), first.inner > 0
+    (True, True)
+
     """
 
     seconds: float
@@ -28,12 +46,39 @@ class Iteration(NamedTuple):
 
 
 class Trace(Sequence[Iteration]):
-    """The iterations of a solve; `trace.gap` and so on are columns, and `pandas.DataFrame(trace)` works."""
+    """The iterations of a solve: a sequence of `Iteration`, whose columns are attributes.
+
+    `trace.gap` is the array of all gaps, and so on. `print(trace)` shows a table, and `pandas.DataFrame(trace)` works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ForwardBackward, GroupLasso, Problem, solve
+    >>> cost = np.random.default_rng(0).random((6, 5))
+    >>> problem = Problem(cost, epsilon=0.1, regularizer=GroupLasso([0, 0, 0, 1, 1, 1]))
+    >>> trace = solve(problem, ForwardBackward()).trace
+    >>> bool(trace.objective[-1] < trace.objective[0]), len(trace.gap) == len(trace)
+    (True, True)
+    >>> bool((np.diff(trace.seconds) >= 0).all()), bool(trace[-1].gap <= 1e-6)
+    (True, True)
+
+    """
 
     def __init__(self, iterations: Sequence[Iteration] = ()) -> None:
         self._iterations = list(iterations)
 
     def append(self, iteration: Iteration) -> None:
+        """Adds an iteration at the end.
+
+        Examples
+        --------
+        >>> from driftway.problem import Iteration, Trace
+        >>> trace = Trace()
+        >>> trace.append(Iteration(seconds=0.0, objective=2.0, gap=0.5, marginal_error=0.0, step=1.0, inner=3))
+        >>> len(trace), trace.gap.tolist()
+        (1, [0.5])
+
+        """
         self._iterations.append(iteration)
 
     @overload
@@ -74,7 +119,7 @@ class Trace(Sequence[Iteration]):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solve found, and how sure that is.
+    """The result of a solve: the plan, its value, and a certificate of how far from optimal it can be.
 
     Attributes
     ----------
@@ -90,6 +135,20 @@ class Solution:
     message : why the solve stopped, and what ran.
     n_iter : iterations of the solver.
     trace : one line per iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import Problem, solve
+    >>> solution = solve(Problem(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5))
+    >>> solution.converged, round(solution.value, 4)
+    (True, -0.91)
+    >>> bool(solution.lower_bound <= solution.value), bool(solution.gap <= 1e-6)
+    (True, True)
+    >>> f, g = solution.potentials
+    >>> log_plan = (np.add.outer(f, g) - [[0.0, 1.0], [1.0, 0.0]]) / 0.5
+    >>> bool(np.allclose(np.exp(log_plan), solution.plan.dense()))
+    True
 
     """
 
