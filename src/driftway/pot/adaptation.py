@@ -53,8 +53,27 @@ class Transport(BaseEstimator):
     def fit(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Self:
         """Finds the coupling of the source samples Xs with the target samples Xt.
 
-        With labels on both sides (−1 is "unknown") pairs whose labels contradict each other cost at least
-        `limit_max` times the largest cost.
+        Parameters
+        ----------
+        Xs : array (n_source, d)
+        ys : array (n_source,), optional
+        Xt : array (n_target, d)
+        yt : array (n_target,), optional
+            With labels on both sides (−1 is "unknown") pairs whose labels contradict each other cost at least
+            `limit_max` times the largest cost.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import SinkhornTransport
+        >>> X = np.array([[0.0], [1.0], [5.0]])
+        >>> SinkhornTransport(reg_e=0.1).fit(Xs=X, Xt=X + 0.1).coupling_.argmax(axis=1).tolist()
+        [0, 1, 2]
+
         """
         one_of("out_of_sample_map", self.out_of_sample_map, self._maps())
         source, target = _samples("Xs", Xs), _samples("Xt", Xt)
@@ -62,28 +81,126 @@ class Transport(BaseEstimator):
         return self
 
     def fit_transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Any:
-        """Fits, and maps Xs to the target."""
+        """Fits, and maps Xs to the target.
+
+        Parameters
+        ----------
+        Xs, ys, Xt, yt : as for `fit`
+
+        Returns
+        -------
+        array (n_source, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import SinkhornTransport
+        >>> X = np.array([[0.0], [1.0], [5.0]])
+        >>> SinkhornTransport(reg_e=0.01).fit_transform(Xs=X, Xt=X + 0.1).round(2).tolist()
+        [[0.1], [1.1], [5.1]]
+
+        """
         return self.fit(Xs, ys, Xt, yt).transform(Xs, ys, Xt, yt)
 
     def transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128) -> Any:
-        """Maps source samples to the target: those of `fit` by the coupling, new ones as their nearest neighbour."""
+        """Maps source samples to the target: those of `fit` by the coupling, new ones as their nearest neighbour.
+
+        Parameters
+        ----------
+        Xs : array (k, d)
+        ys, Xt, yt : ignored
+        batch_size : int
+            New samples that are mapped at a time.
+
+        Returns
+        -------
+        array (k, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import SinkhornTransport
+        >>> X = np.array([[0.0], [1.0], [5.0]])
+        >>> transport = SinkhornTransport(reg_e=0.01, out_of_sample_map="ferradans").fit(Xs=X, Xt=X + 0.1)
+        >>> transport.transform(Xs=np.array([[4.0]])).round(2).tolist()
+        [[4.1]]
+
+        """
         check_is_fitted(self, "coupling_")
         return self._moved("Xs", Xs, on_host(self.xs_), on_host(self.xt_), on_host(self.coupling_), batch_size)
 
     def inverse_transform(
         self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128
     ) -> Any:
-        """Maps target samples to the source, as `transform` does the other way."""
+        """Maps target samples to the source, as `transform` does the other way.
+
+        Parameters
+        ----------
+        Xt : array (k, d)
+        Xs, ys, yt : ignored
+        batch_size : int
+            New samples that are mapped at a time.
+
+        Returns
+        -------
+        array (k, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import SinkhornTransport
+        >>> X = np.array([[0.0], [1.0], [5.0]])
+        >>> transport = SinkhornTransport(reg_e=0.01, out_of_sample_map="ferradans").fit(Xs=X, Xt=X + 0.1)
+        >>> transport.inverse_transform(Xt=np.array([[4.1]])).round(2).tolist()
+        [[4.0]]
+
+        """
         check_is_fitted(self, "coupling_")
         return self._moved("Xt", Xt, on_host(self.xt_), on_host(self.xs_), on_host(self.coupling_).T, batch_size)
 
     def transform_labels(self, ys: Any = None) -> Any:
-        """The share of each label (sorted) in the mass that each target sample receives."""
+        """The share of each label, in sorted order, in the mass that each target sample receives.
+
+        Parameters
+        ----------
+        ys : array (n_source,)
+
+        Returns
+        -------
+        array (n_target, number of labels)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import SinkhornTransport
+        >>> X = np.array([[0.0], [1.0], [5.0]])
+        >>> SinkhornTransport(reg_e=0.01).fit(Xs=X, Xt=X + 0.1).transform_labels([1, 1, 0]).round(2).tolist()
+        [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
+
+        """
         check_is_fitted(self, "coupling_")
         return self._kind.wrap(_conditional(on_host(self.coupling_).T) @ one_hot("ys", ys, self.coupling_.shape[0]))
 
     def inverse_transform_labels(self, yt: Any = None) -> Any:
-        """The share of each label (sorted) in the mass that each source sample sends."""
+        """The share of each label, in sorted order, in the mass that each source sample sends.
+
+        Parameters
+        ----------
+        yt : array (n_target,)
+
+        Returns
+        -------
+        array (n_source, number of labels)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import SinkhornTransport
+        >>> X = np.array([[0.0], [1.0], [5.0]])
+        >>> SinkhornTransport(reg_e=0.01).fit(Xs=X, Xt=X + 0.1).inverse_transform_labels([0, 1, 1]).round(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+
+        """
         check_is_fitted(self, "coupling_")
         return self._kind.wrap(_conditional(on_host(self.coupling_)) @ one_hot("yt", yt, self.coupling_.shape[1]))
 
@@ -124,9 +241,35 @@ class Transport(BaseEstimator):
 
 
 class SinkhornTransport(Transport):
-    """`ot.da.SinkhornTransport`: entropic transport.
+    """`ot.da.SinkhornTransport`: domain adaptation by entropic transport.
 
-    `out_of_sample_map="continuous"` maps any sample by the potentials, in the log domain, where POT's underflows.
+    Parameters
+    ----------
+    reg_e : float
+        Strength of the entropy, positive.
+    out_of_sample_map : "continuous" or "ferradans"
+        How new samples are mapped: by the potentials, in the log domain, where POT's underflows; or as their nearest
+        neighbour among the samples of `fit`.
+    method, max_iter, tol, verbose, log, metric, norm, distribution_estimation, limit_max :
+        As in POT.
+
+    Attributes
+    ----------
+    coupling_, cost_ : array (n_source, n_target)
+    mu_s, mu_t : masses
+    xs_, xt_ : the samples of `fit`
+    log_ : what the solver reported if `log`, else empty
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.pot import SinkhornTransport
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 5.0
+    >>> mapped = SinkhornTransport(reg_e=1.0).fit(Xs=source, Xt=target).transform(Xs=source)
+    >>> bool(abs(mapped.mean(axis=0) - target.mean(axis=0)).max() < 1e-6)
+    True
+
     """
 
     def __init__(
@@ -196,7 +339,39 @@ class SinkhornTransport(Transport):
 
 
 class SinkhornL1l2Transport(Transport):
-    """`ot.da.SinkhornL1l2Transport`: entropic transport with a group lasso over the labels of the source."""
+    """`ot.da.SinkhornL1l2Transport`: domain adaptation by entropic transport with a group lasso over the source's
+    labels.
+
+    Parameters
+    ----------
+    reg_e : float
+        Strength of the entropy, positive.
+    reg_cl : float
+        Weight of the group lasso, non-negative.
+    max_iter, max_inner_iter, tol, verbose, log, metric, norm, distribution_estimation, out_of_sample_map, limit_max :
+        As in POT.
+
+    Attributes
+    ----------
+    coupling_, cost_ : array (n_source, n_target)
+    mu_s, mu_t : masses
+    xs_, xt_ : the samples of `fit`
+    log_ : what the solver reported if `log`, else empty
+
+    Examples
+    --------
+    The labels of the source are carried to the target:
+
+    >>> import numpy as np
+    >>> from driftway.pot import SinkhornL1l2Transport
+    >>> ys = np.repeat([0, 1], 15)
+    >>> source = np.random.default_rng(0).normal(size=(30, 2)) + 6.0 * ys[:, None]
+    >>> transport = SinkhornL1l2Transport(reg_e=1.0, reg_cl=1.0, max_iter=100)
+    >>> transport = transport.fit(Xs=source, ys=ys, Xt=source + 1.0)
+    >>> bool((transport.transform_labels(ys).argmax(axis=1) == ys).all())
+    True
+
+    """
 
     def __init__(
         self,
@@ -318,7 +493,31 @@ class TimeSmoothTransport(Transport):
         return self
 
     def partial_fit(self, Xt: Any = None, yt: Any = None) -> Self:
-        """Couples the source, where it was mapped before, with the next batch."""
+        """Couples the source, where it was mapped before, with the next batch.
+
+        Parameters
+        ----------
+        Xt : array (n_target, d)
+            The next batch.
+        yt : array (n_target,), optional
+            Its labels, if they are known; −1 is "unknown".
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.pot import TimeSmoothTransport
+        >>> X = np.random.default_rng(0).normal(size=(20, 2))
+        >>> stream = TimeSmoothTransport(reg_e=0.1).fit(Xs=X, Xt=X + 1.0)
+        >>> for shift in (2.0, 3.0):
+        ...     stream = stream.partial_fit(Xt=X + shift)
+        >>> bool(abs(stream.mapped_.mean(axis=0) - X.mean(axis=0) - 3.0).max() < 1e-6)
+        True
+
+        """
         check_is_fitted(self, "coupling_")
         source = _samples("Xs", self.xs_)
         target = as_points("Xt", Xt, (None, source.shape[1]))

@@ -47,11 +47,30 @@ def sinkhorn(
     warmstart: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """`ot.sinkhorn`: the entropic plan, or the costs ⟨γ, M⟩ if b has several columns.
+    """`ot.sinkhorn`: the plan of entropic transport, or the costs ⟨γ, M⟩ if b has several columns.
 
     All methods are names for our one solver, except that "sinkhorn_epsilon_scaling" starts from larger strengths.
     It ends when marginals (in L1) and certified gap are within `stopThr`, or after `numItermax` updates; it warns if
     the marginals are not. Tensors that require a gradient, and arrays that JAX traces, give a differentiable result.
+
+    Parameters
+    ----------
+    a, b : array (n,), (m,) or (m, k)
+        Masses; an empty list for uniform ones.
+    M : array (n, m)
+        The cost.
+    reg : float
+        Strength of the entropy, positive.
+    method : str
+        One of POT's names; see above.
+    numItermax, stopThr, verbose, log, warn : as in POT
+    warmstart : pair of arrays, optional
+        Logarithms of the scalings to start from, as in POT.
+
+    Returns
+    -------
+    array (n, m), or array (k,) if b has k columns; with `log=True` also a dictionary
+        In the library of the arguments. The dictionary has POT's entries, and "gap" and "solution".
 
     Examples
     --------
@@ -87,7 +106,28 @@ def sinkhorn2(
     warmstart: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """`ot.sinkhorn2`: the cost ⟨γ, M⟩ of the entropic plan, one per column of b; see `sinkhorn`."""
+    """`ot.sinkhorn2`: the cost ⟨γ, M⟩ of the entropic plan, one per column of b.
+
+    Parameters
+    ----------
+    a, b, M, reg, numItermax, stopThr, verbose, log, warn, warmstart : as for `sinkhorn`
+    method : "sinkhorn", "sinkhorn_log" or "sinkhorn_stabilized"
+
+    Returns
+    -------
+    float, or array (k,) if b has k columns; with `log=True` also a dictionary
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.pot import sinkhorn2
+    >>> M = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> round(float(sinkhorn2([0.5, 0.5], [0.5, 0.5], M, 1)), 4)
+    0.2689
+    >>> sinkhorn2([0.5, 0.5], np.array([[0.5, 0.9], [0.5, 0.1]]), M, 1).round(4)
+    array([0.2689, 0.4274])
+
+    """
     one_of("method", method.lower(), LOSS_METHODS)
     result = sinkhorn(a, b, M, reg, method, numItermax, stopThr, verbose, log, warn, warmstart, **kwargs)
     plan = result[0] if log else result

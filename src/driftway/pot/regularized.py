@@ -57,7 +57,27 @@ def gcg(
 
     The plan has the marginals a and b exactly. It ends when the certified gap is within `stopThr`, relatively, or
     `stopThr2`, absolutely, or after numItermax · numInnerItermax Sinkhorn iterations, POT's budget; it warns if the
-    gap is not, unless `warn=False`. `convex=True`, which POT has not, lets it accelerate and bound the optimum.
+    gap is not, unless `warn=False`.
+
+    Parameters
+    ----------
+    a, b : array (n,), (m,)
+        Masses; an empty list for uniform ones.
+    M : array (n, m)
+        The cost.
+    reg1, reg2 : float
+        Strengths of the entropy, positive, and of f, non-negative.
+    f, df : callable
+        f(γ), a number, and ∇f(γ), an array (n, m).
+    G0 : array (n, m), optional
+        The plan to start from.
+    numItermax, numInnerItermax, stopThr, stopThr2, verbose, log : as in POT
+    convex : bool
+        Whether f is convex, which POT has not. It lets the solver accelerate and bound the optimum.
+
+    Returns
+    -------
+    array (n, m); with `log=True` also a dictionary with POT's entries, and "gap" and "solution"
 
     Examples
     --------
@@ -104,8 +124,41 @@ def cg(
     """`ot.optim.cg`: the plan of  min ⟨γ, M⟩ + reg f(γ)  without entropy, by conditional gradient.
 
     The line search is exact, so none can be given. It ends when the certified gap or the variation of the loss is
-    within `stopThr`, relatively, or `stopThr2`, absolutely, or after `numItermax` iterations, where it warns. The
-    transport problems within are always solved to the end, whatever `numItermaxEmd`; `nx` is read off the arrays.
+    within `stopThr`, relatively, or `stopThr2`, absolutely, or after `numItermax` iterations, where it warns.
+
+    Parameters
+    ----------
+    a, b : array (n,), (m,)
+        Masses; an empty list for uniform ones.
+    M : array (n, m)
+        The cost.
+    reg : float
+        The non-negative weight of f.
+    f, df : callable
+        f(γ), a number, and ∇f(γ), an array (n, m).
+    G0 : array (n, m), optional
+        The plan to start from.
+    numItermax, stopThr, stopThr2, verbose, log : as in POT
+    numItermaxEmd : int
+        Has no effect: the transport problems within are always solved to the end.
+    nx : ignored
+        The library is read off the arrays.
+
+    Returns
+    -------
+    array (n, m); with `log=True` also a dictionary with POT's entries, and "gap" and "solution"
+
+    Examples
+    --------
+    The square of the plan spreads it, where the cost alone would give the identity:
+
+    >>> import numpy as np
+    >>> from driftway.pot import cg
+    >>> M = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> cg([0.5, 0.5], [0.5, 0.5], M, 2.0, lambda G: (G**2).sum(), lambda G: 2.0 * G).round(4)
+    array([[0.375, 0.125],
+           [0.125, 0.375]])
+
     """
     warn = flag("warn", kwargs.pop("warn", True))
     refuse("cg", kwargs if line_search is None else {**kwargs, "line_search": line_search})
@@ -165,7 +218,41 @@ def sinkhorn_l1l2_gl(
         min ⟨γ, M⟩ + reg Σ γ log γ + eta Σⱼ Σ_ℓ ‖γ(I_ℓ, j)‖₂
 
     The plan has the marginals a and b exactly, and is optimal up to a certified gap of `stopInnerThr`; budget,
-    thresholds and warning are those of `gcg`. `eps`, which keeps POT from dividing by zero, has no part to play.
+    thresholds and warning are those of `gcg`.
+
+    Parameters
+    ----------
+    a : array (n,)
+        Masses of the source; an empty list for uniform ones.
+    labels_a : array (n,)
+        Labels of the source.
+    b : array (m,)
+        Masses of the target; an empty list for uniform ones.
+    M : array (n, m)
+        The cost.
+    reg : float
+        Strength of the entropy, positive.
+    eta : float
+        Weight of the group lasso, non-negative.
+    numItermax, numInnerItermax, stopInnerThr, verbose, log : as in POT
+    eps : float
+        Has no effect; it keeps POT from dividing by zero.
+    warn : bool
+        Whether to warn if the gap is not reached.
+
+    Returns
+    -------
+    array (n, m); with `log=True` also a dictionary with POT's entries, and "gap" and "solution"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.pot import sinkhorn_l1l2_gl
+    >>> M = np.random.default_rng(0).random((4, 3))
+    >>> plan = sinkhorn_l1l2_gl([], [0, 0, 1, 1], [], M, reg=0.1, eta=0.5, numItermax=100)
+    >>> bool(np.allclose(plan.sum(axis=1), 1 / 4)), bool(np.allclose(plan.sum(axis=0), 1 / 3))
+    (True, True)
+
     """
     _refuse_graphs("sinkhorn_l1l2_gl", a, b, M)
     real_number("eps", eps, minimum=0.0)

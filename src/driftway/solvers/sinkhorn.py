@@ -25,7 +25,9 @@ AUTO_RATIO, AUTO_FACTOR = 1000.0, 0.25
 
 @dataclass(frozen=True)
 class Sinkhorn:
-    """Sinkhorn's algorithm for J = 0.
+    """Sinkhorn's algorithm, for entropic transport without a regulariser (J = 0).
+
+    It alternates between scaling rows and columns to their masses, with logarithms throughout. It needs ε > 0.
 
     Parameters
     ----------
@@ -37,6 +39,16 @@ class Sinkhorn:
         Whether column updates may be over-relaxed, which is safeguarded by the dual value.
     round_length : int
         An iteration of this solver is a round of at most so many updates of f and g.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import Problem, solve
+    >>> from driftway.solvers import Sinkhorn
+    >>> problem = Problem(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5)
+    >>> solve(problem, Sinkhorn(relax=False)).plan.dense().round(3)
+    array([[0.44, 0.06],
+           [0.06, 0.44]])
 
     """
 

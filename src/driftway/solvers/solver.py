@@ -21,9 +21,27 @@ WEAK = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a solve begins: potentials in units of cost, and a log-plan or a plan if one was given.
+    """Where a solve begins: the argument `start` of a solver's method of that name.
 
-    The potentials belong to the log-plan if there is one; `dual` are those of the problem then, if they are known.
+    Attributes
+    ----------
+    f, g : potentials in units of cost; zeros if none were given
+    log : a log-plan to start from, to which the potentials belong, or `None`
+    plan : the plan of the solution to start from, or `None`
+    dual : if there is a log-plan, the potentials of the problem itself, if they are known
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import Problem
+    >>> from driftway.engines import Threads
+    >>> from driftway.problem import Model
+    >>> from driftway.solvers import Sinkhorn, Start
+    >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
+    >>> state = Sinkhorn().start(model, Start(np.zeros(2), np.zeros(2)), accuracy=1e-9)
+    >>> bool(state.point.error <= 1e-9)
+    True
+
     """
 
     f: Double
@@ -35,20 +53,40 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solve is.
+    """Where a solve is: what a solver returns from `start` and `advance`.
 
     Attributes
     ----------
     point : the present plan and its objective
-    tangent : the linearisation of J there, of which a certificate makes a bound where there is none that suffices;
-        `None` where the solver's own is as good
+    tangent : the linearisation of J there, from which the certificate computes a lower bound where the solver's own
+    does
+        not suffice; `None` where the solver's own is as good
     bound : a lower bound on the optimum if this iteration found one at no cost, else `None`
     potentials : f and g, in units of cost, of the linearised problem
     step : the step size that led here
     inner : inner iterations spent on this step
-    memory : what else the solver wants to find again
+    memory : what else the solver needs in its next step
     magnitude : the absolute values that the bound is made of besides potentials, where there is no tangent
     exhausted : whether rounding allows the solver no further progress
+
+    Examples
+    --------
+    A solve by hand:
+
+    >>> import numpy as np
+    >>> from driftway import ForwardBackward, GroupLasso, Problem
+    >>> from driftway.engines import Threads
+    >>> from driftway.problem import Model
+    >>> from driftway.solvers import Start
+    >>> cost = np.random.default_rng(0).random((6, 5))
+    >>> problem = Problem(cost, epsilon=0.1, regularizer=GroupLasso([0, 0, 0, 1, 1, 1]))
+    >>> solver, model = ForwardBackward(), Model(problem, Threads())
+    >>> state = solver.start(model, Start(np.zeros(6), np.zeros(5)), accuracy=1e-9)
+    >>> first = state.point.objective
+    >>> for _ in range(10):
+    ...     state = solver.advance(model, state, accuracy=1e-9)
+    >>> bool(state.point.objective < first)
+    True
 
     """
 

@@ -31,13 +31,27 @@ class Memory:
 
 @dataclass(frozen=True)
 class ConditionalGradient:
-    """CGS (Rakotomamonjy et al. 2015): J is linearised, the rest is solved, and a line search mixes.
+    """Generalised conditional gradient splitting, CGS (Rakotomamonjy et al. 2015): the paper's competitor.
+
+    J is linearised, the rest is solved by Sinkhorn's algorithm, and a line search mixes the result with the present
+    plan:
 
         γ' = argmin ⟨γ', C + ∇J(γ)⟩ + ε H(γ')  over the couplings,      γ ← (1 − t) γ + t γ',
 
     with t minimising the whole objective. The oracle's dual value gives the certified gap. Sinkhorn is
     warm-started from one call to the next. A mixture of plans has no factored form, so this solver holds the
-    plan as an array whatever J is.
+    plan as an array whatever J is. It needs ε > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ConditionalGradient, Custom, Problem, solve
+    >>> cost = np.random.default_rng(0).random((6, 5))
+    >>> square = Custom(lambda gamma: (gamma**2).sum(), lambda gamma: 2.0 * gamma, convex=True)
+    >>> solution = solve(Problem(cost, epsilon=0.1, regularizer=square), ConditionalGradient())
+    >>> solution.converged, bool(solution.gap <= 1e-6)
+    (True, True)
+
     """
 
     def check(self, problem: Problem) -> None:

@@ -55,16 +55,28 @@ SMALL_EASY = 10.0
 
 @dataclass(frozen=True)
 class DualAscent:
-    """L-BFGS on the dual in (g, P), preconditioned by the diagonal blocks of its Hessian; Newton where it pays.
+    """Quasi-Newton and Newton ascent on the dual, for regularisers such as `TimeSmoothness`.
 
-    For J that is a sum of squares of single right moments, as `TimeSmoothness`, its sums and its multiples are.
-    It is factored, so memory is linear. Small strengths are reached along a path of larger ones. Where progress
-    is slow and m moderate, Newton steps take over, with a Schur complement of size m.
+    J must be a sum of squares of single right moments, as `TimeSmoothness`, its sums and its multiples are, or absent.
+    The method is L-BFGS on the dual in (g, P), preconditioned by the diagonal blocks of its Hessian. It is factored, so
+    memory is linear in n + m. Small ε are reached along a path of larger ones. Where progress is slow and m moderate,
+    Newton steps take over, with a Schur complement of size m. It needs ε > 0.
 
     Parameters
     ----------
     round_length : int
-        An iteration of this solver is a round of at most so many evaluations.
+        An iteration of this solver is a round of at most so many evaluations of the dual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import PointCloudCost, Problem, TimeSmoothness, solve
+    >>> from driftway.solvers import DualAscent
+    >>> X, Y = np.random.default_rng(0).normal(size=(2, 30, 2))
+    >>> problem = Problem(PointCloudCost(X, Y), epsilon=0.05, regularizer=TimeSmoothness(Y, previous=X))
+    >>> solution = solve(problem, DualAscent(), tol=1e-8)
+    >>> solution.converged, bool(solution.gap <= 1e-8)
+    (True, True)
 
     """
 
