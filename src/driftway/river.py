@@ -53,14 +53,45 @@ class _Stream:
 
     @property
     def transport_(self) -> ContinuousTransport:
-        """The fitted transport with its `history_`; it exists when two labelled rows have come."""
+        """The fitted transport with its `history_`; it exists when two labelled rows have come.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportClassifier
+        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
+        >>> model.transport_.n_steps_
+        0
+
+        """
         fitted = self._ready()
         if fitted is None:
             raise AttributeError("transport_ exists after two labelled rows")
         return fitted
 
     def learn_one(self, x: dict[Any, Any], y: Any = None) -> None:
-        """A labelled row joins the source; unlabelled ones are adapted to when `batch_size` of them have come."""
+        """Learns one row: a labelled one joins the source; unlabelled ones are adapted to when `batch_size` of them
+        have come.
+
+        Parameters
+        ----------
+        x : dict
+            The features by name.
+        y : label, or `None` for a row that has none
+
+        Examples
+        --------
+        >>> from driftway.river import ContinuousTransportClassifier
+        >>> model = ContinuousTransportClassifier(batch_size=4)
+        >>> for x, y in [(0.0, "a"), (1.0, "a"), (5.0, "b"), (6.0, "b")]:
+        ...     model.learn_one({"x": x}, y)
+        >>> for x in (0.5, 1.5, 5.5, 6.5):  # one batch
+        ...     model.learn_one({"x": x})
+        >>> model.transport_.n_steps_
+        1
+
+        """
         if y is not None:
             self._learn_labelled(list(x), np.array([list(x.values())], dtype=np.float64), [y])
             return
@@ -71,12 +102,22 @@ class _Stream:
             self._adapt(np.concatenate([self._aligned(list(row), np.array([list(row.values())])) for row in rows]))
 
     def learn_many(self, X: Any, y: Any = None) -> None:
-        """A labelled batch joins the source; an unlabelled one is adapted to.
+        """Learns a batch: a labelled one joins the source; an unlabelled one is adapted to.
 
         Parameters
         ----------
         X : data frame of any library that river takes
         y : series of labels, or `None` for a batch that has none
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportClassifier
+        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
+        >>> model.learn_many(X + 0.5)
+        >>> model.transport_.n_steps_
+        1
 
         """
         frame = into_frame(X)
@@ -210,18 +251,79 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return True
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of every label seen; none before the first."""
+        """The probability of every label seen; an empty dictionary before the first.
+
+        Parameters
+        ----------
+        x : dict
+            The features by name.
+
+        Returns
+        -------
+        dict of label to float
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportClassifier
+        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.predict_proba_one({"x": 0.2})
+        {}
+        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
+        >>> model.predict_proba_one({"x": 0.2})
+        {'a': 1.0, 'b': 0.0}
+
+        """
         proba = self._proba(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))
         return dict(zip(self.classes_, proba[0].tolist(), strict=True))
 
     def predict_proba_many(self, X: Any) -> Any:
-        """A data frame with the probabilities of the labels seen."""
+        """The probabilities of the labels seen, one row per row of X.
+
+        Parameters
+        ----------
+        X : data frame of any library that river takes
+
+        Returns
+        -------
+        data frame of that library
+            One column per label.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportClassifier
+        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
+        >>> model.predict_proba_many(X)["b"].tolist()
+        [0.0, 0.0, 1.0, 1.0]
+
+        """
         frame = into_frame(X)
         proba = self._proba(list(frame.columns), to_numpy(frame))
         return to_native_frame(dict(zip(self.classes_, proba.T, strict=True)), like=frame)
 
     def predict_many(self, X: Any) -> Any:
-        """A series of labels; of missing values before the first label was seen."""
+        """The predicted labels of the rows of X; missing values before the first label was seen.
+
+        Parameters
+        ----------
+        X : data frame of any library that river takes
+
+        Returns
+        -------
+        series of that library
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportClassifier
+        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
+        >>> model.predict_many(pd.DataFrame({"x": [0.2, 5.2]})).tolist()
+        ['a', 'b']
+
+        """
         frame = into_frame(X)
         proba = self._proba(list(frame.columns), to_numpy(frame))
         found = [self.classes_[best] for best in proba.argmax(axis=1)] if self.classes_ else [None] * len(proba)
@@ -245,7 +347,11 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
 
 class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
-    """The same for a regression.
+    """A regression for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
+
+    `learn_many(X, y)` and `learn_one(x, y)` add to the labelled source; `learn_many(X)` adapts to a batch, and
+    `learn_one(x)` gathers rows until they are one. If labels come again later, they join the source where the drift
+    has carried it by then.
 
     Parameters
     ----------
@@ -261,17 +367,71 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     transport_
         The fitted `driftway.ContinuousTransportRegressor`, with its `history_`.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from driftway.river import ContinuousTransportRegressor
+    >>> X = pd.DataFrame({"x": np.linspace(0.0, 1.0, 30)})
+    >>> model = ContinuousTransportRegressor()
+    >>> model.learn_many(X, 2.0 * X["x"])
+    >>> for shift in (0.2, 0.4, 0.6):  # the sensor drifts
+    ...     model.learn_many(X + shift)
+    >>> bool(abs(model.predict_many(X + 0.6) - 2.0 * X["x"]).mean() < 0.2)
+    True
+
     """
 
     _kind = Regressor
     _number = np.float64
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
-        """The value of a row; 0 before any was learnt."""
+        """The predicted value of a row; 0 before any was learnt.
+
+        Parameters
+        ----------
+        x : dict
+            The features by name.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportRegressor
+        >>> model, X = ContinuousTransportRegressor(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.predict_one({"x": 5.1})
+        0.0
+        >>> model.learn_many(X, 10.0 * X["x"])
+        >>> model.predict_one({"x": 5.1})
+        50.0
+
+        """
         return float(self._values(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))[0])
 
     def predict_many(self, X: Any) -> Any:
-        """A series of values."""
+        """The predicted values of the rows of X; 0 before any was learnt.
+
+        Parameters
+        ----------
+        X : data frame of any library that river takes
+
+        Returns
+        -------
+        series of that library
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from driftway.river import ContinuousTransportRegressor
+        >>> model, X = ContinuousTransportRegressor(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
+        >>> model.learn_many(X, 10.0 * X["x"])
+        >>> model.predict_many(pd.DataFrame({"x": [0.1, 5.1]})).tolist()
+        [0.0, 50.0]
+
+        """
         frame = into_frame(X)
         return to_native_series(self._values(list(frame.columns), to_numpy(frame)), name=None, like=frame)
 

@@ -24,7 +24,7 @@ SAFE = (1e-200, 1e200)
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What one pass over the plan leaves behind.
+    """The result of one pass over the plan.
 
     Attributes
     ----------
@@ -34,6 +34,15 @@ class Sweep:
     inner : ⟨γ, M⟩
     entropy : H(γ) = Σ γ (log γ − 1), if asked for
     excess : Σ γ (log γ − log − f ⊕ g), which is zero but for a remainder
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.engines import Request, Threads
+    >>> from driftway.geometry import Dense
+    >>> sums = Threads().sweep(Request(Dense(np.zeros((2, 3))), np.zeros(2), np.zeros(3)))
+    >>> sums.rows.round(6).tolist(), sums.columns.round(6).tolist()
+    ([3.0, 3.0], [2.0, 2.0, 2.0])
 
     """
 
@@ -49,11 +58,31 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One pass over  γ = exp(log + f ⊕ g) + u vᵀ  and what to reduce it to.
+    """A pass over the plan  γ = exp(log + f ⊕ g) + u vᵀ  for an engine, and the sums that it should return.
 
-    With `row_mass`, each row is first scaled to that mass, which is Sinkhorn's update of f. `remainder` is the
-    rank-one part (u, v) of a rounded plan, where u = `None` stands for what the rows, as they are, lack of
-    `row_mass`. `single` allows the entries to be computed in float32.
+    Attributes
+    ----------
+    log : a Matrix (n×m)
+    f, g : log-potentials (n), (m)
+    row_mass : if given, each row is first scaled to this mass, which is Sinkhorn's update of f (n)
+    right : V of the product γV (m×r)
+    left : U of the product γᵀU (n×c)
+    inner : the Matrix M of ⟨γ, M⟩
+    remainder : the rank-one part (u, v) of a rounded plan; u = `None` stands for what the rows, as they are, lack of
+        `row_mass`
+    entropy : whether H(γ) is wanted
+    single : whether the entries may be computed in float32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.engines import Request, Threads
+    >>> from driftway.geometry import Dense
+    >>> log, masses = Dense(np.zeros((2, 3))), np.array([0.25, 0.75])
+    >>> sums = Threads().sweep(Request(log, np.zeros(2), np.zeros(3), row_mass=masses, right=np.ones((3, 1))))
+    >>> sums.rows.round(6).tolist(), sums.right.round(6).tolist()
+    ([0.25, 0.75], [[0.25], [0.75]])
+
     """
 
     log: Matrix

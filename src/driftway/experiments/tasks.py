@@ -25,7 +25,20 @@ FORMAT = 1
 
 
 class MissingDataError(Exception):
-    """Data that a figure is drawn from have not been computed yet."""
+    """Error of `reproduce(redraw=True)`: the data of a figure have not been computed yet.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from driftway.experiments import MissingDataError
+    >>> from driftway.experiments.tasks import Store, Task
+    >>> try:
+    ...     Store(Path("nowhere")).load(Task("figure1", dict, {}))
+    ... except MissingDataError:
+    ...     print("compute it first")
+    compute it first
+
+    """
 
 
 @dataclass(frozen=True)

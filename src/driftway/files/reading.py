@@ -27,7 +27,7 @@ MANY = 8
 
 
 class Columns(NamedTuple):
-    """Which columns are wanted.
+    r"""Which columns of a file are wanted.
 
     Attributes
     ----------
@@ -35,6 +35,15 @@ class Columns(NamedTuple):
     label : its name, if one is wanted
     id : its name, if one is wanted
     needed : which of label and id must be there
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from driftway.files import Columns, read_table
+    >>> content = b"x,y,class\n1,2,a\n3,4,b\n"
+    >>> table = read_table(Path("source.csv"), Columns(features=("y",), label="class"), content=content)
+    >>> table.X.tolist(), table.labels
+    ([[2.0], [4.0]], ['a', 'b'])
 
     """
 
@@ -46,7 +55,7 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a file holds: n rows of finite numbers, and the label and id of each if there are any.
+    r"""The content of a file: n rows of finite numbers, and the label and id of each if there are any.
 
     Attributes
     ----------
@@ -56,6 +65,14 @@ class Table:
     X : the features, n×d
     labels, ids : one per row, None where one is missing; None if there is no such column
     place : where a row is in the file, in words
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from driftway.files import Columns, read_table
+    >>> table = read_table(Path("batch.csv"), Columns(), content=b"x,y\n1,2\n3,4\n")
+    >>> table.names, table.X.shape, table.labels, table.place(1)
+    (('x', 'y'), (2, 2), None, 'line 3')
 
     """
 
@@ -69,7 +86,25 @@ class Table:
 
 
 def format_of(path: Path) -> str:
-    """The format that a file's name says."""
+    """The format that the ending of a file's name says: "csv", "parquet" or "npz".
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    TableError
+        If the ending is not one of `FORMATS`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from driftway.files import format_of
+    >>> format_of(Path("batch.TSV")), format_of(Path("batch.parquet"))
+    ('csv', 'parquet')
+
+    """
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         what = f"the ending {path.suffix!r}" if path.suffix else "a name without an ending"
@@ -78,7 +113,26 @@ def format_of(path: Path) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """The bytes of a file."""
+    """The bytes of a file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    TableError
+        If it is not there or cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from driftway.files import read_content
+    >>> read_content(Path("nowhere.csv"))
+    Traceback (most recent call last):
+    driftway.files.errors.TableError: nowhere.csv: there is no such file
+
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -88,16 +142,39 @@ def read_content(path: Path) -> bytes:
 
 
 def read_table(path: Path, columns: Columns, *, separator: str | None = None, content: bytes | None = None) -> Table:
-    """Reads and checks a file.
+    r"""Reads and checks a CSV, Parquet or NPZ file.
 
     Parameters
     ----------
-    path : the file; its ending says its format
-    columns : which ones are wanted
+    path : Path
+        The file; its ending says its format. Parquet needs PyArrow.
+    columns : Columns
+        Which ones are wanted.
     separator : str, optional
         Of the fields of a CSV file: a comma, or a tab if the name ends in .tsv.
     content : bytes, optional
         What the file holds, if it has been read already.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read, a column is missing, or a feature is not a finite number; the message says where.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from driftway.files import Columns, read_table
+    >>> content = b"id,height,weight,class\n7,1.7,70,a\n8,1.9,90,b\n"
+    >>> table = read_table(Path("source.csv"), Columns(label="class", id="id"), content=content)
+    >>> table.names, table.X.tolist(), table.labels
+    (('height', 'weight'), [[1.7, 70.0], [1.9, 90.0]], ['a', 'b'])
+    >>> read_table(Path("batch.csv"), Columns(), content=b"height,weight\n1.9,\n")
+    Traceback (most recent call last):
+    driftway.files.errors.TableError: batch.csv: line 2, column 'weight': a number is missing
 
     """
     kind, name = format_of(path), str(path)

@@ -18,9 +18,35 @@ from driftway.files.reading import format_of
 
 
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Writes columns of equal length as a whole or not at all; every number is written to its last bit.
+    """Writes columns of equal length to a CSV, Parquet or NPZ file, as a whole or not at all.
 
-    What is missing (None, and NaN) is left empty in CSV.
+    Every number is written to its last bit. What is missing (None, and NaN) is left empty in CSV.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its ending says its format. Parquet needs PyArrow. A file that is there is replaced at the end.
+    columns : mapping of str to sequence
+        The columns by name.
+
+    Raises
+    ------
+    TableError
+        If the ending says no known format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from driftway.files import write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "predictions.csv"
+    ...     write_table(path, {"id": ["a", "b"], "predicted": [0.1, None]})
+    ...     print(path.read_text(), end="")
+    id,predicted
+    a,0.1
+    b,
+
     """
     plain = {name: _plain(column) for name, column in columns.items()}
     with replacing(path) as part:

@@ -24,7 +24,9 @@ SCRIPTS = ("colours.js", "cloud.js", "curves.js", "player.js", "start.js")
 def write_report(
     path: str | os.PathLike[str], shots: Sequence[Snapshot], *, estimator: Any, title: str = "Adaptation to drift"
 ) -> None:
-    """Writes the report of a run: one HTML file, whole or not at all.
+    """Writes the report of a run: one HTML file that needs no network, whole or not at all.
+
+    It needs Plotly, the extra `driftway[report]`.
 
     Parameters
     ----------
@@ -34,6 +36,32 @@ def write_report(
     estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
         The one that made the steps: its settings and classes are shown.
     title : str
+        The heading of the page.
+
+    Raises
+    ------
+    ValueError
+        If there are no steps.
+    ImportError
+        If Plotly is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from importlib.util import find_spec
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier
+    >>> from driftway.report import Projection, take_snapshot, write_report
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + 6 * y[:, None]
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X)
+    >>> shots = [take_snapshot(model, "Monday", X, Projection.fit(X))]
+    >>> if find_spec("plotly"):
+    ...     with tempfile.TemporaryDirectory() as folder:
+    ...         path = Path(folder) / "report.html"
+    ...         write_report(path, shots, estimator=model, title="The first day")
+    ...         assert "The first day" in path.read_text(encoding="utf-8")
 
     """
     if not shots:

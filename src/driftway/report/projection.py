@@ -18,9 +18,10 @@ RESOLUTION = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """x ↦ (x − centre) axes, rounded to what can be seen.
+    """A projection of points onto the plane of a page:  x ↦ (x − centre) axes.
 
-    Made by `Projection.fit`; one for a whole stream, so that its pictures can be compared.
+    Made by `Projection.fit`; one for a whole stream, so that its pictures can be compared. Calling it gives
+    coordinates, rounded to what can be seen.
 
     Parameters
     ----------
@@ -31,6 +32,15 @@ class Projection:
     decimals : tuple of int
         Decimals that are kept of every coordinate; negative for tens, hundreds and so on.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.report import Projection
+    >>> projection = Projection.fit(np.random.default_rng(0).normal(size=(50, 5)))
+    >>> x, y = projection(np.zeros((3, 5)))
+    >>> len(x), len(y), projection.axes.shape
+    (3, 3, (5, 2))
+
     """
 
     centre: Double
@@ -40,11 +50,24 @@ class Projection:
 
     @classmethod
     def fit(cls, X_source: Any) -> Self:
-        """Up to two features are shown as they are; of more, the principal axes of the standardised source.
+        """The projection of a source: up to two features as they are; of more, the principal axes of the standardised
+        source.
 
         Parameters
         ----------
         X_source : array or data frame of shape (n, d)
+            Finite numbers.
+
+        Returns
+        -------
+        Projection
+
+        Examples
+        --------
+        >>> from driftway.report import Projection
+        >>> projection = Projection.fit([[0.0, 0.0], [1.0, 10.0]])
+        >>> projection.names, projection([[0.123456, 0.123456]])
+        (('feature 1', 'feature 2'), [[0.123], [0.12]])
 
         """
         X = np.asarray(X_source, dtype=np.float64)
@@ -66,7 +89,15 @@ class Projection:
         return [rounded(column, decimals) for column, decimals in zip(flat.T, self.decimals, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """The projection as plain values that JSON can hold; `from_dict` reads them.
+
+        Examples
+        --------
+        >>> from driftway.report import Projection
+        >>> Projection.fit([[0.0], [1.0]]).to_dict()
+        {'centre': [0.0], 'axes': [[1.0]], 'names': ['feature 1'], 'decimals': [3]}
+
+        """
         return {
             "centre": self.centre.tolist(),
             "axes": self.axes.tolist(),
@@ -76,7 +107,24 @@ class Projection:
 
     @classmethod
     def from_dict(cls, described: dict[str, Any]) -> Self:
-        """The projection that `to_dict` described."""
+        """The projection that `to_dict` described.
+
+        Parameters
+        ----------
+        described : dict
+
+        Returns
+        -------
+        Projection
+
+        Examples
+        --------
+        >>> from driftway.report import Projection
+        >>> projection = Projection.fit([[0.0], [1.0]])
+        >>> Projection.from_dict(projection.to_dict())([[0.5]]) == projection([[0.5]])
+        True
+
+        """
         centre, axes = (np.asarray(described[name], dtype=np.float64) for name in ("centre", "axes"))
         return cls(centre, axes, tuple(described["names"]), tuple(described["decimals"]))
 

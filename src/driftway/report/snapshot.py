@@ -18,7 +18,7 @@ SHOWN = 300
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points on the page.
+    """Points as the page of a report shows them.
 
     Attributes
     ----------
@@ -28,6 +28,12 @@ class Cloud:
         only for classes
     truth : the targets that are right, where known: −1 for a class that the source does not have, None for unknown
     size : how many points there were before an even part was taken
+
+    Examples
+    --------
+    >>> from driftway.report import Cloud
+    >>> Cloud(coordinates=[[0.0, 1.0], [2.0, 3.0]], targets=[0, 1], confidence=[0.9, 0.8], truth=None, size=2).size
+    2
 
     """
 
@@ -40,7 +46,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One step.
+    """One step of an adaptation as a report shows it; made by `take_snapshot`.
 
     Attributes
     ----------
@@ -53,6 +59,18 @@ class Snapshot:
     usual : the same of the source
     confidence : the mean over the whole batch
     score, baseline : accuracy (for a regression R²) of the estimator and of the one without adaptation, if known
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier
+    >>> from driftway.report import Projection, take_snapshot
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + 6 * y[:, None]
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X)
+    >>> shot = take_snapshot(model, "Monday", X, Projection.fit(X))
+    >>> shot.key, shot.record["step"], shot.axes, shot.usual
+    ('Monday', 1, ['feature 1', 'feature 2'], [0.5, 0.5])
 
     """
 
@@ -68,12 +86,49 @@ class Snapshot:
     baseline: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """The snapshot as plain values that JSON can hold; `from_dict` reads them.
+
+        Examples
+        --------
+        >>> import json
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> from driftway.report import Projection, take_snapshot
+        >>> y = np.repeat([0, 1], 20)
+        >>> X = np.random.default_rng(0).normal(size=(40, 2)) + 6 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X)
+        >>> described = take_snapshot(model, "Monday", X, Projection.fit(X)).to_dict()
+        >>> json.loads(json.dumps(described))["key"]
+        'Monday'
+
+        """
         return asdict(self)
 
     @classmethod
     def from_dict(cls, described: dict[str, Any]) -> Self:
-        """The snapshot that `to_dict` described."""
+        """The snapshot that `to_dict` described.
+
+        Parameters
+        ----------
+        described : dict
+
+        Returns
+        -------
+        Snapshot
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway import ContinuousTransportClassifier
+        >>> from driftway.report import Projection, Snapshot, take_snapshot
+        >>> y = np.repeat([0, 1], 20)
+        >>> X = np.random.default_rng(0).normal(size=(40, 2)) + 6 * y[:, None]
+        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X)
+        >>> shot = take_snapshot(model, "Monday", X, Projection.fit(X))
+        >>> Snapshot.from_dict(shot.to_dict()) == shot
+        True
+
+        """
         clouds = {name: Cloud(**described[name]) for name in ("source", "batch")}
         return cls(**{**described, **clouds})
 
@@ -87,19 +142,38 @@ def take_snapshot(
     *,
     baseline: Any = None,
 ) -> Snapshot:
-    """The step that `estimator.partial_fit(batch)` has just made.
+    """Records the step that `estimator.partial_fit(batch)` has just made, for `write_report`.
 
     Parameters
     ----------
     estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
     key : anything whose `str` names the batch
     batch : array or data frame of shape (m, d)
+        The batch of the last `partial_fit`.
     projection : Projection
         Of the source, the same for all steps.
     truth : array of shape (m,), optional
         The targets of the batch, if they are known after all; None or NaN where one is not.
     baseline : fitted estimator, optional
         The one without adaptation, whose score is then shown beside.
+
+    Returns
+    -------
+    Snapshot
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier
+    >>> from driftway.report import Projection, take_snapshot
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + 6 * y[:, None]
+    >>> model, projection, shots = ContinuousTransportClassifier(estimator=None).fit(X, y), Projection.fit(X), []
+    >>> for day, shift in [("Monday", 1.0), ("Tuesday", 2.0)]:
+    ...     model = model.partial_fit(X + shift)
+    ...     shots.append(take_snapshot(model, day, X + shift, projection, truth=y))
+    >>> [(shot.key, shot.score) for shot in shots]
+    [('Monday', 1.0), ('Tuesday', 1.0)]
 
     """
     if not isinstance(estimator, ContinuousTransportClassifier | ContinuousTransportRegressor):

@@ -32,7 +32,7 @@ GRAM_ENTRIES = 2**20
 
 
 class Threads(Workers):
-    """Row blocks on a pool of threads, by compiled code where Numba is installed.
+    """The default engine: row blocks on a pool of threads, by compiled code where Numba is installed.
 
     Parameters
     ----------
@@ -49,6 +49,18 @@ class Threads(Workers):
     mixed : bool
         Whether the entries of a plan may be held or computed in float32 while that is far more accurate than
         what is asked for. Potentials, sums and whatever is certified are in float64 in any case.
+
+    Examples
+    --------
+    Results do not depend on the number of threads beyond rounding:
+
+    >>> import numpy as np
+    >>> from driftway import PointCloudCost, sinkhorn
+    >>> from driftway.engines import Threads
+    >>> X, Y = np.random.default_rng(0).normal(size=(2, 50, 2))
+    >>> one, two = (sinkhorn(PointCloudCost(X, Y), epsilon=0.1, engine=Threads(workers=k)).value for k in (1, 2))
+    >>> bool(abs(one - two) < 1e-9)
+    True
 
     """
 

@@ -24,9 +24,31 @@ class Workers:
         self.workers, self.block_entries = workers, block_entries
 
     def each(self, visit: Callable[[slice], T], n: int, m: int, *, blas: bool = True, price: float = 1.0) -> list[T]:
-        """`visit` applied to consecutive parts of the rows, one per worker, with BLAS, if used, kept to one thread.
+        """Applies a function to consecutive parts of the rows of an n×m matrix, one part per thread.
 
-        An entry costs it `price` times what one costs in a sweep: waking a thread takes as long as a whole block.
+        Parameters
+        ----------
+        visit : callable
+            Receives a slice of rows.
+        n, m : int
+            The shape of the matrix.
+        blas : bool
+            Whether the function uses BLAS, which is then kept to one thread.
+        price : float
+            What an entry costs, in units of what it costs in a sweep. Little work is done by one thread, because waking
+            another takes as long as a whole block.
+
+        Returns
+        -------
+        list
+            What the function returned, in the order of the rows.
+
+        Examples
+        --------
+        >>> from driftway.engines import Threads
+        >>> Threads(workers=2, block_entries=1).each(lambda part: (part.start, part.stop), n=10, m=3)
+        [(0, 5), (5, 10)]
+
         """
         cuts = [n * k // self.workers for k in range(self.workers + 1)]
         parts = [slice(low, high) for low, high in pairwise(cuts) if high > low]
@@ -39,11 +61,38 @@ class Workers:
             return [quietly(parts[0]), *(other.result() for other in others)]
 
     def block_rows(self, m: int) -> int:
-        """How many rows of m entries fit the cache of one core."""
+        """How many rows of m entries make a block that fits the cache of one core; at least one.
+
+        Examples
+        --------
+        >>> from driftway.engines import Threads
+        >>> Threads(block_entries=1000).block_rows(m=300)
+        3
+
+        """
         return max(1, self.block_entries // m)
 
     def blocks(self, part: slice, m: int) -> list[slice]:
-        """A part of the rows in blocks that fit the cache."""
+        """Cuts a part of the rows into blocks that fit the cache of one core.
+
+        Parameters
+        ----------
+        part : slice
+            With start and stop.
+        m : int
+            Entries of a row.
+
+        Returns
+        -------
+        list of slice
+
+        Examples
+        --------
+        >>> from driftway.engines import Threads
+        >>> [(block.start, block.stop) for block in Threads(block_entries=1000).blocks(slice(0, 7), m=300)]
+        [(0, 3), (3, 6), (6, 7)]
+
+        """
         size = self.block_rows(m)
         return [slice(low, min(low + size, part.stop)) for low in range(part.start, part.stop, size)]
 
