@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -457,19 +457,26 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         saved.save(self, path, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **given: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, trusted: Iterable[type] = (), **given: Any) -> Self:
         """The estimator of a file that `save` wrote, with its parameters and its state.
 
         Parameters
         ----------
         path : str or path
             The file.
+        trusted : classes of scikit-learn, optional
+            That the file may name beside those of `driftway.adaptation.permitted.ESTIMATORS`.
         **given : parameters of the estimator
             Parameters that are objects, such as an estimator of your own, are not in the file and must be given again.
 
         Returns
         -------
         estimator
+
+        Raises
+        ------
+        StateError
+            A ValueError that names the file, if it is damaged, foreign, or names what it may not.
 
         Examples
         --------
@@ -487,7 +494,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         (1, True)
 
         """
-        return cls(**saved.parameters_in(path, cls.__name__, given)).restore(path)
+        return saved.loaded(cls, path, tuple(trusted), given)
 
     def restore(self, path: str | os.PathLike[str]) -> Self:
         """Takes the state of a file that `save` wrote, and keeps the parameters of this estimator.
@@ -516,6 +523,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         (1, 'skip')
 
         """
+        settings_of(self, heaps=None, classes=self._groups_matter)
         saved.take_up(self, path)
         return self
 
@@ -603,9 +611,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         kinds = hypotheses_of(self, classes=self._groups_matter)
         with single_blas():
             if "sensors" in kinds:  # the source is kept, and a state to return to
+                if len(carried.groups) != len(self._source) or np.unique(carried.groups).size != (self._classes or 1):
+                    raise ValueError("what is carried is not of all points and classes of the source")
                 carried = self._at_rest(carried.targets, carried.groups, carried.weights, kinds)
             self._tracker = self._hypotheses(carried, kinds)
-        self._state, self._voices = unpacked(self._tracker, arrays, self._sample)
+        self._state, self._voices = unpacked(self._tracker, arrays, self._sample, self._classes)
         self.estimator_ = self._answering()
 
     def _transport(self, first: Carried, settings: Settings) -> TransportedSource:

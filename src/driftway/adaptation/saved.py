@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.attempt import all_or_nothing
-from driftway.adaptation.history import History
+from driftway.adaptation.history import History, Record
 from driftway.adaptation.labels import Sample
-from driftway.adaptation.parameters import tracks_of
-from driftway.adaptation.persistence import describe, read, restore, write
+from driftway.adaptation.parameters import settings_of, tracks_of
+from driftway.adaptation.persistence import StateError, describe, read, restore, write
 from driftway.adaptation.scaling import Scaling
+from driftway.adaptation.shapes import Shapes
 from driftway.adaptation.tracker_arrays import carried_in, packed
+from driftway.arrays.validation import points
+from driftway.files import in_short
+from driftway.files.errors import shortened
+from driftway.geometry.costs import PointCloudCost
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+# What the columns of a history hold, by the annotations of a record; JSON writes some fractions as whole numbers.
+KINDS: dict[Any, tuple[type, ...]] = {"int": (int,), "str": (str,), "bool": (bool,), "float": (float, int)}
+COLUMNS = {field.name: KINDS[field.type] for field in fields(Record)}
 
 
 def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Any] | None) -> None:
@@ -38,42 +53,106 @@ def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Any] | No
     write(path, header, arrays)
 
 
-def parameters_in(path: str | os.PathLike[str], kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the saved estimator, which must be of this kind."""
-    header, _ = _read(path, kind)
-    if unknown := sorted(set(given) - set(header["parameters"])):
-        raise TypeError(f"a {kind} has no parameters {unknown}; it has {sorted(header['parameters'])}")
-    return {name: restore(name, value, given) for name, value in header["parameters"].items()}
+def loaded(cls: Any, path: str | os.PathLike[str], trusted: tuple[type, ...], given: dict[str, Any]) -> Any:
+    """The estimator that was saved, with its parameters."""
+    header, arrays = _read(path, cls.__name__)
+    names = set(inspect.signature(cls).parameters)
+    if unknown := sorted(set(given) - names):
+        raise TypeError(f"a {cls.__name__} has no parameters {unknown}; it has {sorted(names)}")
+    if unknown := sorted(set(header["parameters"]) - names):
+        raise StateError(f"{path} is damaged: a {cls.__name__} has no parameters {shortened(str(unknown))}")
+    with _naming(path):
+        parameters = header["parameters"].items()
+        model = cls(**{**given, **{name: restore(name, value, given, trusted) for name, value in parameters}})
+        if "engine" not in given and model.engine is not None:
+            raise ValueError(f"the parameter engine is {shortened(repr(model.engine))}, which none is")
+        settings_of(model, heaps=None, classes=cls._groups_matter)
+    _take_up(model, path, header, arrays)
+    return model
 
 
 def take_up(model: Any, path: str | os.PathLike[str]) -> None:
     """Gives an estimator the state of a file; all of it or nothing."""
-    header, arrays = _read(path, type(model).__name__)
-    try:
-        carried = carried_in(arrays)
-        sample = Sample(*(arrays[f"sample.{name}"] for name in Sample._fields))
-        history = History.from_dict(header["history"])
-        source, scaling = arrays["source"], Scaling(arrays["centre"], arrays["unit"])
-        seen = int(header["seen"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
-    if len(carried.now) != len(tracks_of(model, carried.heaps)):
-        raise ValueError(f"{path} was saved with other settings of map and motion than this estimator has")
-    with all_or_nothing(model):
-        model._source, model._scaling = source, scaling
-        model.history_, model.n_seen_, model.n_features_in_ = history, seen, source.shape[1]
+    _take_up(model, path, *_read(path, type(model).__name__))
+
+
+def _take_up(model: Any, path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
+    with _naming(path), all_or_nothing(model):
+        shapes = Shapes(arrays)
+        source = points("source", shapes.take("source", "nd"))
+        unit = shapes.take("unit", "d", least=np.finfo(np.float64).tiny)
+        scaling = Scaling(shapes.take("centre", "d"), unit)
+        points("the scaled source", scaling(source))
         for name in ("_received", "classes_", "feature_names_in_"):
             vars(model).pop(name, None)
-            if name in arrays:
-                setattr(model, name, arrays[name].astype(object) if name == "feature_names_in_" else arrays[name])
-        model._sample = sample
+        if model._groups_matter:
+            model.classes_ = shapes.labels("classes_", "k")
+        classes = model._classes
+        if "feature_names_in_" in arrays:
+            model.feature_names_in_ = _names_in(arrays["feature_names_in_"], source.shape[1])
+        carried = carried_in(arrays, features=source.shape[1], classes=classes)
+        if len(carried.now) != len(tracks_of(model, carried.heaps)):
+            raise ValueError("it was saved with other settings of map and motion than this estimator has")
+        model._source, model._scaling, model._sample = source, scaling, _sample_in(arrays, source.shape[1], classes)
+        model.n_features_in_, model.history_ = source.shape[1], _history_in(header["history"])
+        model.n_seen_ = header["seen"]
+        if model.n_seen_ < len(model.history_):
+            raise ValueError(f"{model.n_seen_} batches were seen, and {len(model.history_)} steps made")
+        if len(model.history_):
+            model._received = _received_in(arrays, classes)
+        PointCloudCost(source[:1], source[:1], model.metric)
         model._resume(carried, arrays)
 
 
-def _read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def _sample_in(arrays: Arrays, features: int, classes: int | None) -> Sample:
+    shapes = Shapes(arrays, d=features)
+    targets = "sample.targets", "s"
+    return Sample(
+        shapes.take("sample.points", "sd"),
+        shapes.take(*targets) if classes is None else shapes.take(*targets, "i", least=0, most=classes - 1),
+        shapes.shares("sample.weights", "s"),
+    )
+
+
+def _received_in(arrays: Arrays, classes: int | None) -> npt.NDArray[np.float64]:
+    """Shares of the classes, or values, which are NaN for points that took no part."""
+    shapes = Shapes(arrays if classes is not None else {"_received": np.nan_to_num(arrays["_received"], nan=0.0)})
+    if classes is not None:
+        shapes.sizes["k"] = classes
+    shapes.take("_received", "m" if classes is None else "mk")
+    return arrays["_received"].astype(np.float64)
+
+
+def _names_in(names: npt.NDArray[Any], features: int) -> npt.NDArray[Any]:
+    if names.shape != (features,) or names.dtype.kind != "U":
+        raise ValueError(f"array 'feature_names_in_' has shape {names.shape} of {names.dtype}, a name each is wanted")
+    return names.astype(object)
+
+
+def _history_in(columns: dict[str, Any]) -> History:
+    for name, kind in COLUMNS.items():
+        column = columns.get(name)
+        if not isinstance(column, list) or not all(type(value) in kind for value in column):
+            raise ValueError(f"the column {name} of its history is not a list of {kind[0].__name__}")
+    return History.from_dict(columns)
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turns whatever a state leads to into an error that names its file."""
+    try:
+        yield
+    except StateError:
+        raise
+    except Exception as error:
+        told = in_short(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {in_short(error)}"
+        raise StateError(f"{path} cannot be taken up or is damaged: {told}") from error
+
+
+def _read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
     header, arrays = read(path)
     if header["kind"] != kind:
-        raise ValueError(f"{path} holds a {header['kind']}, not a {kind}")
+        raise StateError(f"{path} holds a {shortened(header['kind'])}, not a {kind}")
     return header, arrays
 
 

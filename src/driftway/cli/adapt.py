@@ -9,7 +9,7 @@ from typing import Any
 
 from driftway.cli import options as given
 from driftway.cli.estimators import fitted, inner
-from driftway.cli.failures import UserError
+from driftway.cli.failures import UserError, explained
 from driftway.cli.inputs import Reader, check_predictions, read_source
 from driftway.cli.places import Places
 from driftway.cli.run import Run
@@ -31,6 +31,7 @@ def adapt(
     resume: given.Resume = False,
     overwrite: given.Overwrite = False,
     format: given.Format = None,  # noqa: A002 - the option's name
+    escape_formulas: given.EscapeFormulas = True,
     watch: given.Watch = None,
     interval: given.Interval = 1.0,
     until_idle: given.UntilIdle = None,
@@ -92,7 +93,8 @@ def adapt(
     digests = {path.name: reader.read(path).digest for path in files}
     places = Places(out, out / "state.npz" if state is None else state, format)
     check_predictions(places, files)
-    with _opened(Run(places, model, table, columns), resume, overwrite) as run, stopping() as stop:
+    begun = Run(places, model, table, columns, escape=escape_formulas)
+    with _opened(begun, resume, overwrite) as run, stopping() as stop:
         for name, digest in digests.items():
             run.check(name, digest)
         teller = Teller(run, label, as_json=json, draws=report)
@@ -196,7 +198,10 @@ def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, teller: 
                     continue
                 run.check(path.name, table.digest)
                 teller.step(run.adapt(path.name, table), table)
-            except UserError as error:
-                tell(f"driftway: {error}")
+            except OSError:  # a full disk is not the file's fault
+                raise
+            except Exception as error:
+                told = str(error) if isinstance(error, UserError) else f"{path}: {explained(error)}"
+                tell(f"driftway: {told}")
                 arrivals.refuse(path.name)
     return len(arrivals.refused)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,10 @@ def label_classes(source: Table, label: str) -> Any:
         )
     if len(set(labels)) < 2:
         raise UserError(f"{source.file}: column {label!r}: all labels are {labels[0]!r}, two classes are the least")
-    return np.array(labels)
+    found = np.array(labels)
+    if found.dtype.hasobject:
+        raise UserError(f"{source.file}: column {label!r}: whole numbers of more than 64 bits are no classes")
+    return found
 
 
 def label_values(table: Table, label: str, *, gaps: bool = False) -> Any:
@@ -68,7 +72,7 @@ def label_values(table: Table, label: str, *, gaps: bool = False) -> Any:
     for row, value in enumerate(table.labels or []):
         if value is None and gaps:
             values.append(np.nan)
-        elif isinstance(value, bool | int | float) and np.isfinite(value):
+        elif isinstance(value, bool | int | float) and abs(value) <= sys.float_info.max:
             values.append(float(value))
         else:
             where = f"{table.file}: {table.place(row)}, column {label!r}"

@@ -20,6 +20,18 @@ def users_to_mend(where: str = "") -> Iterator[None]:
         raise UserError(f"{where}: {_flat(error)}" if where else _flat(error)) from error
 
 
+@contextmanager
+def blamed_on(file: str) -> Iterator[None]:
+    """Turns whatever goes wrong with the content of a file into its refusal; a disk that is full is not its fault."""
+    try:
+        yield
+    except (UserError, OSError, ImportError):
+        raise
+    except Exception as error:
+        told = _flat(error) if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: {_flat(error)}"
+        raise UserError(f"{file}: {told}") from error
+
+
 def usage_problem(error: BaseException) -> str | None:
     """What Typer has to say about the arguments; None if the error is none of Typer's, "" if all was said."""
     told: Any = getattr(error, "format_message", None)

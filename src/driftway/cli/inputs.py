@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from driftway.cli.estimators import label_values
-from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.failures import UserError, blamed_on, users_to_mend
 from driftway.cli.places import Places
 from driftway.files import Columns, Table, TableError, format_of, read_content, read_table
 
@@ -21,6 +22,7 @@ def read_source(
     if chosen is not None and len(set(chosen)) < len(chosen):
         raise UserError(f"--features must name every column once, got {features}")
     columns = Columns(chosen, label, id_column, frozenset({"label"}))
+    check_name(path)
     try:
         table = read_table(path, columns, separator=separator)
     except TableError as error:
@@ -40,10 +42,12 @@ class Reader:
 
     def read(self, path: Path, content: bytes | None = None) -> Table:
         """Reads and checks a batch."""
+        check_name(path)
         with users_to_mend():
             table = read_table(path, self._columns, separator=self._separator, content=content)
         if self._regression and table.labels is not None:
-            label_values(table, str(self._columns.label), gaps=True)
+            with blamed_on(table.file):
+                label_values(table, str(self._columns.label), gaps=True)
         return table
 
     def read_arrived(self, path: Path) -> Table:
@@ -55,10 +59,19 @@ class Reader:
         return self.read(path, content)
 
 
+def check_name(path: Path) -> None:
+    """The name of a file goes into the history, the report and the state, so it must be text."""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{path}: its name {os.fsencode(path.name)!r} is not UTF-8; rename it") from None
+
+
 def check_predictions(places: Places, files: list[Path]) -> None:
     """Every batch must have predictions of its own."""
     taken: dict[Path, Path] = {}
     for path in files:
+        places.check(path.name)
         other = taken.setdefault(places.predictions(path.name), path)
         if other is not path:
             raise UserError(f"{path}: its predictions would overwrite those of {other}; rename one of them")

@@ -54,6 +54,12 @@ Format = Annotated[
     Literal["csv", "parquet", "npz"] | None,
     typer.Option(help="Of the predictions; that of the batch by default.", rich_help_panel=FILES),
 ]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        help="In CSV, an apostrophe before texts that a spreadsheet would execute, such as =1+1.", rich_help_panel=FILES
+    ),
+]
 Watch = Annotated[
     Path | None,
     typer.Option(help="Adapt to the batches of this folder as they arrive.", metavar="DIR", rich_help_panel=WATCHING),

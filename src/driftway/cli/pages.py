@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from driftway.cli.estimators import Estimator
-from driftway.cli.failures import UserError
+from driftway.cli.failures import UserError, blamed_on
 from driftway.cli.places import Places
-from driftway.files import Table
+from driftway.files import Table, in_short
 from driftway.files.atomic import replacing
 
 
@@ -40,10 +40,15 @@ def draw(places: Places, estimator: Estimator, title: str) -> Path | None:
     from driftway.report import Snapshot, write_report
 
     paths = [places.step(number + 1) for number in range(estimator.n_steps_)]
-    shots = [Snapshot.from_dict(kept(path)["snapshot"]) for path in paths if path.exists()]
+    shots = []
+    for path in paths:
+        if path.exists():
+            with blamed_on(f"{path}: damaged, or not written by driftway adapt"):
+                shots.append(Snapshot.from_dict(kept(path)["snapshot"]))
     if not shots:
         return None
-    write_report(places.report, shots, estimator=estimator, title=title)
+    with blamed_on(f"{places.steps}: damaged, or not written by driftway adapt"):
+        write_report(places.report, shots, estimator=estimator, title=title)
     return places.report
 
 
@@ -51,6 +56,8 @@ def kept(path: Path) -> dict[str, Any]:
     """What was kept of a step."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: damaged, or not written by driftway adapt ({error})") from None
+        if not isinstance(found["batch"], str) or not isinstance(found["snapshot"], dict):
+            raise ValueError("the name of a batch and its snapshot are wanted")
+    except Exception as error:
+        raise UserError(f"{path}: damaged, or not written by driftway adapt ({in_short(error)})") from None
     return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftway.cli.failures import UserError
+from driftway.files.atomic import LONGEST_NAME
 
 try:
     import fcntl
@@ -52,6 +53,14 @@ class Places:
         """The predictions for a batch of this name."""
         path = Path(batch)
         return self.out / "predictions" / (path.name if self.format is None else f"{path.stem}.{self.format}")
+
+    def check(self, batch: str) -> None:
+        """Refuses a batch whose predictions no file system has a name for."""
+        name = self.predictions(batch).name
+        if len(os.fsencode(name)) > LONGEST_NAME:
+            raise UserError(
+                f"{batch}: the name of its predictions would have more than {LONGEST_NAME} bytes; rename it"
+            )
 
     def taken(self) -> Path | None:
         """A file that a new run would overwrite, if there is one."""

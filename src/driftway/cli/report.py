@@ -31,10 +31,13 @@ def report(
     with users_to_mend():
         try:
             header, _ = read(places.state)
+            if header["kind"] not in KINDS:
+                raise UserError(f"{places.state}: holds a {header['kind']}, one of {', '.join(KINDS)} is wanted")
             estimator = KINDS[header["kind"]].load(places.state)
         except FileNotFoundError as error:
             raise UserError(f"{error}; driftway adapt makes one") from None
-        source = header.get("notes", {}).get("source", {}).get("name", "a source")
+        noted = header["notes"].get("source")
+        source = noted.get("name", "a source") if isinstance(noted, dict) else "a source"
         path = draw(places, estimator, title or f"Adaptation of {source}")
     if path is None:
         raise UserError(f"{folder}: the run has made no step yet, there is nothing to draw")

@@ -19,7 +19,8 @@ import copy
 import dataclasses
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ import numpy.typing as npt
 from sklearn.metrics import r2_score
 
 from driftway import AdaptationWarning, ContinuousTransportClassifier
+from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.persistence import describe, read, read_notes
 from driftway.cli.estimators import Estimator, label_values
 from driftway.cli.failures import UserError, users_to_mend
@@ -46,11 +48,15 @@ class Run:
     source : Table
     columns : Columns
         Of the source, with the names of its features.
+    escape : bool
+        Whether texts in CSV that a spreadsheet would take for a formula have an apostrophe before them.
 
     """
 
-    def __init__(self, places: Places, estimator: Estimator, source: Table, columns: Columns) -> None:
-        self.places, self.estimator = places, estimator
+    def __init__(
+        self, places: Places, estimator: Estimator, source: Table, columns: Columns, *, escape: bool = True
+    ) -> None:
+        self.places, self.estimator, self._escape = places, estimator, escape
         self._columns, self._pages = columns, Pages(places, source)
         self._baseline, self._done = copy.deepcopy(estimator), set[str]()
         self._notes: dict[str, Any] = {
@@ -71,9 +77,10 @@ class Run:
         state = self.places.state
         with users_to_mend():
             header, _ = read(state)
-        notes = header.get("notes", {})
+        notes = header["notes"]
         if "batches" not in notes:
             raise UserError(f"{state}: saved by the library, not by driftway adapt, so its batches are not known")
+        _check_notes(state, notes)
         if header["kind"] != type(self.estimator).__name__:
             raise UserError(f"{state}: holds a {header['kind']}, and this would be a {type(self.estimator).__name__}")
         for name, value in self.estimator.get_params(deep=False).items():
@@ -89,13 +96,17 @@ class Run:
         self._notes, self._done = notes, {batch["name"] for batch in notes["batches"]}
         with users_to_mend():
             self.estimator.restore(state)
+        if self.estimator.n_steps_ != len(self.batches):
+            raise UserError(f"{state}: damaged: {self.estimator.n_steps_} steps of {len(self.batches)} batches")
         self._write_history()
 
     def forget(self) -> None:
         """Removes what an earlier run wrote here."""
         with users_to_mend():
-            batches = read_notes(self.places.state).get("batches", [])
-        self.places.clear([batch["name"] for batch in batches])
+            notes = read_notes(self.places.state)
+        if "batches" in notes:
+            _check_notes(self.places.state, notes)
+        self.places.clear([batch["name"] for batch in notes.get("batches", [])])
 
     def begin(self) -> None:
         """Saves the state of the source, so that there is a run; what was left by one without a state is not its."""
@@ -108,6 +119,7 @@ class Run:
 
     def check(self, name: str, digest: str) -> None:
         """Refuses another batch under the name of one that was adapted to, or whose predictions have that name."""
+        self.places.check(name)
         for batch in self.batches:
             if batch["name"] == name and batch["sha256"] != digest:
                 raise UserError(f"{name}: the run has adapted to another file of this name; rename the new one")
@@ -121,21 +133,39 @@ class Run:
 
     def adapt(self, name: str, batch: Table) -> dict[str, Any]:
         """Makes one step, as the module says, and returns its line of the history."""
-        truth = self._truth(batch)
-        with warnings.catch_warnings(record=True) as caught, users_to_mend(batch.file):
+        with self._as_a_whole(name), warnings.catch_warnings(record=True) as caught, users_to_mend(batch.file):
+            truth = self._truth(batch)
             warnings.simplefilter("always")
             self.estimator.partial_fit(batch.X)
-        predicted = self.estimator.predict(batch.X)
-        self._pages.keep(self.estimator, batch, name, truth, self._baseline)
-        write_table(self.places.predictions(name), self._predictions(batch, predicted))
-        score = None if truth is None else self._score(truth, predicted)
-        self.batches.append({"name": name, "sha256": batch.digest, "score": score})
-        self._save()
+            warnings.simplefilter("ignore")
+            predicted = self.estimator.predict(batch.X)
+            predictions = self._predictions(batch, predicted)
+            score = None if truth is None else self._score(truth, predicted)
+            self._pages.keep(self.estimator, batch, name, truth, self._baseline)
+            write_table(self.places.predictions(name), predictions, escape=self._escape)
+            self.batches.append({"name": name, "sha256": batch.digest, "score": score})
+            self._save()
         self._done.add(name)
         self._write_history()
         others = [str(warning.message) for warning in caught if warning.category is not AdaptationWarning]
         line = self._line(-1)
         return {**line, "warning": "; ".join(filter(None, [line["warning"], *others]))}
+
+    @contextmanager
+    def _as_a_whole(self, name: str) -> Iterator[None]:
+        """Undoes a step that failed: the estimator is what it was, and nothing is left of it on the disk.
+
+        A process that is killed leaves its files, which the next one takes up.
+        """
+        step, before = self.estimator.n_steps_ + 1, list(self.batches)
+        try:
+            with all_or_nothing(self.estimator):
+                yield
+        except Exception:
+            self._notes["batches"] = before
+            for path in (self.places.step(step), self.places.predictions(name)):
+                path.unlink(missing_ok=True)
+            raise
 
     def draw(self) -> Path | None:
         """Draws the report of all steps; None if there is none to draw."""
@@ -157,7 +187,8 @@ class Run:
     def _write_history(self) -> None:
         lines = [self._line(number) for number in range(len(self.batches))]
         if lines:
-            write_table(self.places.history, {name: [line[name] for line in lines] for name in lines[0]})
+            columns = {name: [line[name] for line in lines] for name in lines[0]}
+            write_table(self.places.history, columns, escape=self._escape)
 
     def _predictions(self, batch: Table, predicted: npt.NDArray[Any]) -> dict[str, Sequence[Any]]:
         columns: dict[str, Any] = {} if batch.ids is None else {str(self._columns.id): batch.ids}
@@ -193,6 +224,22 @@ class Run:
             return float(np.mean([a == b for a, b in zip(truth[known], predicted[known].tolist(), strict=True)]))
         known = ~np.isnan(truth.astype(np.float64))
         return float(r2_score(truth[known], predicted[known])) if known.sum() > 1 else None
+
+
+def _check_notes(state: Path, notes: dict[str, Any]) -> None:
+    """What a run notes in its state: the names of files are names alone, so that none leads out of its folder."""
+    batches, source = notes["batches"], notes.get("source")
+    whole = isinstance(batches, list) and all(map(_is_batch, batches)) and {"features", "label", "id"} <= set(notes)
+    if not whole or not isinstance(source, dict) or not isinstance(source.get("sha256"), str):
+        raise UserError(f"{state}: damaged: its notes of source, columns and batches are not those of a run")
+
+
+def _is_batch(noted: Any) -> bool:
+    if not isinstance(noted, dict) or not {"name", "sha256", "score"} <= set(noted):
+        return False
+    name, score = noted["name"], noted["score"]
+    named = isinstance(name, str) and "\0" not in name and Path(name).name == name != ".."
+    return named and (score is None or isinstance(score, int | float))
 
 
 def _told(value: Any) -> str:

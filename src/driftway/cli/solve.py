@@ -15,7 +15,9 @@ from driftway import Problem, Solution, solve
 from driftway.cli.failures import UserError, users_to_mend
 from driftway.cli.options import Debug
 from driftway.cli.terminal import on_terminal, result, result_json, tell
+from driftway.files import read_content
 from driftway.files.atomic import replacing
+from driftway.files.npz_archive import array_in
 
 Masses = Annotated[
     Path | None, typer.Option(help="Masses, a vector in a .npy file; all equal by default.", metavar="FILE")
@@ -59,15 +61,14 @@ def solve_cost(
 
 
 def _array(path: Path) -> npt.NDArray[Any]:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(f"{path}: not a .npy file of numbers ({' '.join(str(error).split())})") from error
-    if not isinstance(array, np.ndarray):
+    with users_to_mend():
+        content = read_content(path)
+    if content.startswith(b"PK"):
         raise UserError(f"{path}: holds several arrays, one in a .npy file is wanted")
-    return array
+    try:
+        return array_in(content)
+    except ValueError as error:
+        raise UserError(f"{path}: not a .npy file of numbers ({error})") from error
 
 
 def _write(path: Path, solution: Solution) -> None:

@@ -33,8 +33,14 @@ def result(line: str) -> None:
 
 
 def _write(stream: TextIO, line: str) -> None:
-    """At once, and above a bar if there is one; names of files may hold bytes that are no text."""
-    stream.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+    """At once, and above a bar if there is one.
+
+    Names of files may hold anything: what is not printable, such as an end of a line or a terminal's control sequence,
+    is written as an escape sequence, and so is what the stream cannot encode.
+    """
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")
     stream.flush()
 
 

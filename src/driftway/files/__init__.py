@@ -1,6 +1,6 @@
 """Files of rows and columns: CSV, Parquet and NPZ, read strictly and written as a whole or not at all."""
 
-from driftway.files.errors import TableError
+from driftway.files.errors import TableError, in_short
 from driftway.files.reading import FORMATS, Columns, Table, format_of, read_content, read_table
 from driftway.files.writing import write_table
 
@@ -10,6 +10,7 @@ __all__ = [
     "Table",
     "TableError",
     "format_of",
+    "in_short",
     "read_content",
     "read_table",
     "write_table",

@@ -32,7 +32,8 @@ class CsvFile:
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
         """The columns `numbers` as an array n×d, and the columns `texts` as lists; None where one is empty."""
         entries, self._lines = array("d"), array("q")
-        number_at, text_at = ([self.names.index(name) for name in names] for names in (numbers, texts))
+        at = {name: j for j, name in enumerate(self.names)}
+        number_at, text_at = ([at[name] for name in names] for names in (numbers, texts))
         found: list[list[str | None]] = [[] for _ in texts]
         number = _number if DIGITS_APART.search(self._text) else float
         rows = self._rows()

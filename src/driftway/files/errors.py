@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Characters of a message's part: a cell or a name may be as long as a book.
+LONGEST = 300
+
 
 class TableError(ValueError):
     """A file that cannot be used; the message says which file, where in it, which column, and what is wrong.
@@ -31,6 +34,18 @@ class TableError(ValueError):
     """
 
     def __init__(self, file: str, problem: str, *, place: str | None = None, column: str | None = None) -> None:
-        where = ", ".join(filter(None, (place, None if column is None else f"column {column!r}")))
-        super().__init__(f"{file}: {where}: {problem}" if where else f"{file}: {problem}")
+        where = ", ".join(filter(None, (place, None if column is None else shortened(f"column {column!r}"))))
+        told = shortened(problem)
+        super().__init__(f"{file}: {where}: {told}" if where else f"{file}: {told}")
         self.column = column
+
+
+def shortened(text: str) -> str:
+    """A text on one line, without its middle if it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+
+
+def in_short(error: BaseException) -> str:
+    """What an error says, or what it is if it says nothing."""
+    return shortened(str(error)) or type(error).__name__

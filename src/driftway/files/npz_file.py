@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.files.errors import TableError
-
-FAILURES = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError, TypeError)
+from driftway.files.npz_archive import read_arrays
 
 
 class NpzFile:
@@ -22,9 +19,8 @@ class NpzFile:
         if not content:
             raise TableError(name, "the file is empty")
         try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
-        except FAILURES as error:
+            arrays = read_arrays(content)
+        except ValueError as error:
             raise TableError(name, f"not a whole NPZ file of numbers and strings ({error})") from None
         self._name = name
         self._columns = dict(self._vectors(arrays))

@@ -2,38 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from driftway.files.errors import TableError
+from driftway.files.errors import TableError, in_short
+from driftway.files.limits import unpacked_limit
+
+# What a column's chunk declares: bytes before they are compressed, and values; and the bytes of a number.
+SIZES, CELL = ("total_uncompressed_size", "num_values"), 8
 
 
 class ParquetFile:
-    """The columns of a Parquet file."""
+    """The columns of a Parquet file; those that are asked for are read, if the file may be as large as it declares."""
 
     def __init__(self, name: str, content: bytes) -> None:
-        pyarrow, parquet = _pyarrow()
+        _pyarrow()
         if not content:
             raise TableError(name, "the file is empty")
-        try:
-            self._table = parquet.ParquetFile(pyarrow.BufferReader(content)).read()
-        except (pyarrow.ArrowException, OSError) as error:
-            raise TableError(name, f"not a whole Parquet file ({_first_line(error)})") from None
-        self._name, self.names = name, list(self._table.column_names)
+        self._name, self._content = name, content
+        with self._reading():
+            self._file = self._opened([])
+            self._check()
+            self.names = list(self._file.schema_arrow.names)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
         """The columns `numbers` as an array n×d, and the columns `texts` as lists; None where one is empty."""
-        matrix = np.empty((self._table.num_rows, len(numbers)))
-        for j, name in enumerate(numbers):
-            matrix[:, j] = self._numbers(name)
-        return matrix, {name: [_plain(value) for value in self._table[name].to_pylist()] for name in texts}
+        with self._reading():
+            leaves = (self._file.schema.column(k) for k in range(len(self._file.schema)))
+            # Texts are held once each, however often they are repeated.
+            strings = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
+            self._table = self._opened(strings).read(columns=[*numbers, *texts])
+            # Rows that a file declares and does not have are noticed here.
+            matrix = np.empty((self._table.num_rows, len(numbers)))
+            for j, name in enumerate(numbers):
+                matrix[:, j] = self._numbers(name)
+            return matrix, {name: [_plain(value) for value in _values(self._table[name])] for name in texts}
 
     def place(self, row: int) -> str:
         """Where a row is, counted from 1."""
         return f"row {row + 1}"
+
+    def _opened(self, strings: list[str]) -> Any:
+        pyarrow, parquet = _pyarrow()
+        return parquet.ParquetFile(pyarrow.BufferReader(self._content), read_dictionary=strings)
+
+    def _check(self) -> None:
+        """Compares what the file declares with its size."""
+        declared, limit = self._file.metadata, unpacked_limit(len(self._content))
+        groups = [declared.row_group(k) for k in range(declared.num_row_groups)]
+        chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+        bytes_, cells = (sum(max(getattr(chunk, key), 0) for chunk in chunks) for key in SIZES)
+        cells = max(cells, declared.num_rows * declared.num_columns)
+        if min([declared.num_rows, *(group.num_rows for group in groups)]) < 0:
+            raise ValueError("a negative number of rows is declared")
+        if max(bytes_, cells * CELL) > limit:
+            told = f"its {len(self._content)} bytes declare {cells} cells and {bytes_} bytes"
+            raise ValueError(f"{told}, more than the {limit} bytes that are allowed for this size")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turns whatever PyArrow raises into one line."""
+        try:
+            yield
+        except TableError:
+            raise
+        except Exception as error:
+            raise TableError(self._name, f"not a whole Parquet file ({in_short(error)})") from None
 
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         pyarrow, _ = _pyarrow()
@@ -50,7 +88,19 @@ class ParquetFile:
         return column.cast(pyarrow.float64(), safe=False).to_numpy()
 
 
-def write_parquet(path: Any, columns: dict[str, Any]) -> None:
+def _values(column: Any) -> list[Any]:
+    """A column as a list; what is repeated is one object."""
+    found: list[Any] = []
+    for chunk in column.chunks:
+        if not hasattr(chunk, "dictionary"):
+            found += chunk.to_pylist()
+            continue
+        words = chunk.dictionary.to_pylist()
+        found += [None if at is None else words[at] for at in chunk.indices.to_pylist()]
+    return found
+
+
+def write_parquet(file: IO[bytes], columns: dict[str, Any]) -> None:
     """Writes columns of equal length."""
     pyarrow, parquet = _pyarrow()
     large = {name for name, column in columns.items() if any(type(v) is int and v >= 2**63 for v in column)}
@@ -58,7 +108,7 @@ def write_parquet(path: Any, columns: dict[str, Any]) -> None:
         name: pyarrow.array(list(column), type=pyarrow.uint64() if name in large else None)
         for name, column in columns.items()
     }
-    parquet.write_table(pyarrow.table(arrays), path)
+    parquet.write_table(pyarrow.table(arrays), file)
 
 
 def _plain(value: Any) -> Any:
@@ -73,7 +123,3 @@ def _pyarrow() -> tuple[Any, Any]:
     except ImportError:
         raise ImportError("Parquet files need PyArrow: pip install 'driftway[cli]'") from None
     return pyarrow, parquet
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.files.csv_file import CsvFile, typed
-from driftway.files.errors import TableError
+from driftway.files.errors import TableError, in_short
+from driftway.files.limits import size_limit, unpacked_limit
 from driftway.files.npz_file import NpzFile
 from driftway.files.parquet_file import ParquetFile
 
@@ -113,7 +114,9 @@ def format_of(path: Path) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """The bytes of a file.
+    """The bytes of a file, unless they are more than fit into memory.
+
+    A hole in a sparse file takes no space on the disk, but it would in memory.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def read_content(path: Path) -> bytes:
     Raises
     ------
     TableError
-        If it is not there or cannot be read.
+        If it is not there, cannot be read, or is too large.
 
     Examples
     --------
@@ -134,11 +137,16 @@ def read_content(path: Path) -> bytes:
 
     """
     try:
+        size, limit = path.stat().st_size, size_limit()
+        if size > limit:
+            raise TableError(str(path), f"its {size} bytes are more than the {limit:.0f} that fit into memory")
         return path.read_bytes()
     except FileNotFoundError:
         raise TableError(str(path), "there is no such file") from None
     except OSError as error:
         raise TableError(str(path), f"cannot be read ({error.strerror or error})") from None
+    except MemoryError:
+        raise TableError(str(path), "cannot be read (out of memory)") from None
 
 
 def read_table(path: Path, columns: Columns, *, separator: str | None = None, content: bytes | None = None) -> Table:
@@ -177,8 +185,18 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     driftway.files.errors.TableError: batch.csv: line 2, column 'weight': a number is missing
 
     """
-    kind, name = format_of(path), str(path)
+    kind = format_of(path)
     content = read_content(path) if content is None else content
+    try:
+        return _read(path, kind, columns, separator, content)
+    except (TableError, ImportError):
+        raise
+    except Exception as error:  # whatever a file holds, it is the file that is wrong
+        raise TableError(str(path), f"cannot be read ({type(error).__name__}: {in_short(error)})") from error
+
+
+def _read(path: Path, kind: str, columns: Columns, separator: str | None, content: bytes) -> Table:
+    name = str(path)
     file: CsvFile | ParquetFile | NpzFile
     if kind == "csv":
         file = CsvFile(name, content, separator or ("\t" if path.suffix.lower() == ".tsv" else ","))
@@ -187,6 +205,7 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     features, others = _chosen(name, file.names, columns)
     X, texts = file.load(features, others)
     _check_rows(name, X, features, file.place)
+    _check_texts(name, texts, len(content))
     digest = hashlib.sha256(content).hexdigest()
     labels, ids = (None if key is None else _with_gaps(texts.get(key)) for key in (columns.label, columns.id))
     if kind == "csv" and labels is not None:
@@ -204,15 +223,15 @@ def _chosen(file: str, names: list[str], columns: Columns) -> tuple[tuple[str, .
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
         raise TableError(file, "there are several columns of this name", column=twice[0])
-    others = []
+    others, there = [], set(names)
     for role, name in (("label", columns.label), ("id", columns.id)):
-        if name in names and name is not None:
+        if name in there and name is not None:
             others.append(name)
         elif name is not None and role in columns.needed:
             raise _missing(file, names, name)
     if columns.features is not None:
         for name in columns.features:
-            if name not in names:
+            if name not in there:
                 raise _missing(file, names, name)
         return columns.features, others
     left = [name for name in names if name not in (columns.label, columns.id) and not INDEX.fullmatch(name)]
@@ -242,6 +261,16 @@ def _check_rows(file: str, X: npt.NDArray[np.float64], names: tuple[str, ...], p
         raise TableError(file, problem, place=place(int(row)), column=names[j])
     if not (X[0] != X).any():
         raise TableError(file, f"at least two different points are needed, there {_counted(len(X))}")
+
+
+def _check_texts(file: str, texts: dict[str, list[Any]], size: int) -> None:
+    """Repeated texts are packed well and written out in full: they have the limit of all that is unpacked."""
+    limit = unpacked_limit(size)
+    for name, values in texts.items():
+        length = sum(len(value) for value in values if isinstance(value, str))
+        if length > limit:
+            told = f"{length} characters of text, more than the {limit} that are allowed for a file of {size} bytes"
+            raise TableError(file, told, column=name)
 
 
 def _counted(rows: int) -> str:

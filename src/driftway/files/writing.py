@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +17,12 @@ from driftway.files.atomic import replacing
 from driftway.files.parquet_file import write_parquet
 from driftway.files.reading import format_of
 
+# What a cell begins with that a spreadsheet executes, or skips to see what comes next.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
-def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, escape: bool = False) -> None:
     """Writes columns of equal length to a CSV, Parquet or NPZ file, as a whole or not at all.
 
     Every number is written to its last bit. What is missing (None, and NaN) is left empty in CSV.
@@ -28,6 +33,8 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         The file; its ending says its format. Parquet needs PyArrow. A file that is there is replaced at the end.
     columns : mapping of str to sequence
         The columns by name.
+    escape : bool, optional
+        Whether texts in CSV that a spreadsheet would take for a formula have an apostrophe before them.
 
     Raises
     ------
@@ -52,7 +59,8 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     with replacing(path) as part:
         kind = format_of(path)
         if kind == "parquet":
-            write_parquet(part, plain)
+            with part.open("wb") as file:
+                write_parquet(file, plain)
         elif kind == "npz":
             # Not by np.savez, which has arguments of its own that a column may be called like.
             with zipfile.ZipFile(part, "w") as archive:
@@ -61,9 +69,16 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
                         np.lib.format.write_array(entry, _vector(column), allow_pickle=False)
         else:
             with part.open("w", newline="", encoding="utf-8") as text:
-                writer = csv.writer(text, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
-                writer.writerow(plain)
-                writer.writerows([map(_shown, row) for row in zip(*plain.values(), strict=True)])
+                form: dict[str, Any] = {
+                    "delimiter": "\t" if path.suffix.lower() == ".tsv" else ",",
+                    "lineterminator": "\n",
+                }
+                writer, quoting = csv.writer(text, **form), csv.writer(text, **form, quoting=csv.QUOTE_ALL)
+                shown = _escaped if escape else _shown
+                for row in (tuple(plain), *zip(*plain.values(), strict=True)):
+                    # Not every version of Python quotes an end of line of old.
+                    returns = any(isinstance(value, str) and "\r" in value for value in row)
+                    (quoting if returns else writer).writerow(map(shown, row))
 
 
 def _plain(column: Sequence[Any]) -> list[Any]:
@@ -86,3 +101,10 @@ def _vector(column: list[Any]) -> npt.NDArray[Any]:
 
 def _shown(value: Any) -> Any:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+
+
+def _escaped(value: Any) -> Any:
+    """A text that begins a formula, but for numbers, behind an apostrophe, as spreadsheets have it."""
+    if isinstance(value, str) and value.startswith(FORMULAS) and not NUMBER.fullmatch(value):
+        return f"'{value}"
+    return _shown(value)

@@ -79,7 +79,7 @@ def write_report(
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
     with replacing(Path(path)) as part:
-        part.write_text(page, encoding="utf-8")
+        part.write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
 def packed(content: str) -> str:

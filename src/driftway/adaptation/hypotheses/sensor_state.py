@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.hypotheses.time_prior import Steps
+from driftway.adaptation.shapes import Shapes
 
 Double = npt.NDArray[np.float64]
 
 # The misfit in nats that a right model has, so that a stream which always has more is known to be over-dispersed.
 USUAL_MISFIT = 3.0
+# Gains beyond e to this power are none that a search could find; a number has no more than e to the 709.
+MOST_LOG_GAIN = 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +71,13 @@ class SensorState:
         }
 
     @classmethod
-    def of(cls, arrays: dict[str, Double]) -> SensorState:
-        """The state that `arrays` described."""
-        last, step, *before = (Map(log_gain, offset) for log_gain, offset in arrays["maps"])
-        shift, gain, seen = arrays["steps"]
-        steps = Steps(float(shift), float(gain), int(seen))
-        return cls(last, arrays["mix"], step, tuple(before), steps, tuple(map(float, arrays["misfits"])))
+    def of(cls, arrays: dict[str, npt.NDArray[Any]], features: int, groups: int) -> SensorState:
+        """The state that `arrays` described, for so many features and groups."""
+        shapes = Shapes(arrays, d=features, g=groups)
+        maps = shapes.take("maps", "m2d")
+        if len(maps) < 2 or np.abs(maps[:, 0]).max(initial=0.0) > MOST_LOG_GAIN:
+            raise ValueError(f"{len(maps)} maps with log-gains up to {np.abs(maps[:, 0]).max(initial=0.0):g} are none")
+        last, step, *before = (Map(log_gain, offset) for log_gain, offset in maps)
+        shift, gain, seen = shapes.take("steps", "3", least=0.0)
+        steps, misfits = Steps(float(shift), float(gain), int(seen)), shapes.take("misfits", "l", infinite=True)
+        return cls(last, shapes.shares("mix", "g"), step, tuple(before), steps, tuple(map(float, misfits)))

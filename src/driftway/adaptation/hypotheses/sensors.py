@@ -15,8 +15,9 @@ import numpy.typing as npt
 from driftway.adaptation.hypotheses.hypothesis import Expectation, Moved
 from driftway.adaptation.hypotheses.mix import corrected, earned_mix
 from driftway.adaptation.hypotheses.sensor_search import MOST_EVIDENCE, Found, Search, search_of
-from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
+from driftway.adaptation.hypotheses.sensor_state import MOST_LOG_GAIN, Map, SensorState
 from driftway.adaptation.hypotheses.time_prior import Noise, Steps
+from driftway.adaptation.shapes import Shapes
 from driftway.adaptation.source.classes import REACH, SourceClasses
 from driftway.adaptation.source.view import SourceView
 
@@ -162,20 +163,23 @@ class Sensors:
 
     def state(self, arrays: dict[str, npt.NDArray[Any]]) -> SensorState:
         """The state whose arrays were saved."""
-        return SensorState.of(arrays)
+        return SensorState.of(arrays, len(self.source.centre), len(self.source.shares))
 
     def restored(self, state: SensorState, arrays: dict[str, npt.NDArray[Any]]) -> SensorFit:
         """The fit whose arrays were saved, to go on answering."""
+        shapes = Shapes(arrays, d=len(self.source.centre), g=len(self.source.shares))
+        log_gain = shapes.take("log_gain", "d", least=-MOST_LOG_GAIN, most=MOST_LOG_GAIN)
+        classes = self.view.answers.classes is not None
         return SensorFit(
             state=state,
             view=self.view,
-            map=Map(arrays["log_gain"], arrays["offset"]),
-            mix=arrays["mix"],
-            alive=arrays["alive"],
+            map=Map(log_gain, shapes.take("offset", "d")),
+            mix=shapes.shares("mix", "g"),
+            alive=shapes.take("alive", "d", "b"),
             misfit=0.0,
             energy=0.0,
             batch=np.empty((0, len(self.source.centre))),
-            restored_mix=arrays.get("answered_mix"),
+            restored_mix=shapes.shares("answered_mix", "g") if classes else None,
         )
 
     def _after(self, task: Search, best: Found) -> SensorState:

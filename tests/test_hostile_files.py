@@ -1,0 +1,258 @@
+"""Files that are damaged or hostile are refused in one line, and stop nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from files import contents, moons, write_stream
+
+from driftway.files import Columns, TableError, read_table, reading, write_table
+from driftway.files.csv_file import CsvFile
+from driftway.files.limits import FREELY
+
+pytest.importorskip("typer")
+from driftway.cli import main
+
+FEATURES = Columns(("east", "north"), None, "name")
+
+
+def npz(columns: dict[str, Any], compression: int = zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for name, column in columns.items():
+            with archive.open(f"{name}.npy", "w") as entry:
+                np.lib.format.write_array(entry, np.asarray(column), allow_pickle=False)
+    return out.getvalue()
+
+
+def npz_of_header(text: str) -> bytes:
+    """A file whose array has a header of this text, and no entries."""
+    header = text.encode() + b"\n"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("east.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    return out.getvalue()
+
+
+def with_byte(content: bytes, at: int, value: int) -> bytes:
+    changed = bytearray(content)
+    changed[at] = value
+    return bytes(changed)
+
+
+def flipped(content: bytes) -> bytes:
+    """One byte of the compressed data of the first array is another: zlib finds no code for it."""
+    return content[:60] + bytes([content[60] ^ 0xFF]) + content[61:]
+
+
+def in_directory(content: bytes, offset: int, value: int) -> bytes:
+    """The first entry of the directory at the end of an archive with another byte."""
+    return with_byte(content, content.index(b"PK\x01\x02") + offset, value)
+
+
+@cache
+def hostile_archives() -> dict[str, bytes]:
+    batch: dict[str, Any] = dict(moons(1)[1][0])
+    whole, packed = npz(batch), npz(batch, zipfile.ZIP_DEFLATED)
+    shape = "{{'descr': '{}', 'fortran_order': False, 'shape': {}}}"
+    bomb = npz({**batch, "more": np.zeros(FREELY // 8 + 1)}, zipfile.ZIP_DEFLATED)
+    return {
+        "a flipped byte": flipped(packed),
+        "a petabyte": npz_of_header(shape.format("<f8", "(10**15,)").replace("10**15", str(10**15))),
+        "no entries in a long shape": npz_of_header(shape.format("<f8", f"(0, {10**15})")),
+        "entries without size": npz_of_header(shape.format("<V0", f"({10**15},)")),
+        "a negative shape": npz_of_header(shape.format("<f8", "(-1,)")),
+        "a header that nests": npz_of_header("(" * 9000),
+        "objects": npz_of_header(shape.format("|O", "(1,)")),
+        "encrypted": in_directory(whole, 8, 1),
+        "another compression": in_directory(whole, 10, 14),
+        "a bomb": bomb,
+        "a directory that lies": in_directory(whole, 27, 0x7F),
+        "no text": npz({**batch, "name": np.frombuffer(np.full(30, 0xD800, "<u4").tobytes(), "<U1")}),
+        "beyond Unicode": npz({**batch, "name": np.frombuffer(np.full(30, 0x7FFFFFFF, "<u4").tobytes(), "<U1")}),
+    }
+
+
+@pytest.mark.parametrize("kind", hostile_archives())
+def test_an_archive_is_refused_before_it_is_unpacked(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "batch.npz"
+    path.write_bytes(hostile_archives()[kind])
+    with pytest.raises(TableError, match=r"batch\.npz: ") as refused:
+        read_table(path, FEATURES)
+    assert len(str(refused.value).splitlines()) == 1
+    assert len(str(refused.value)) < 1000
+
+
+def test_a_parquet_file_that_declares_more_than_it_may(tmp_path: Path) -> None:
+    """A column of one value takes no room, whatever its number of rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = FREELY // 8 + 1
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(rows, dtype=np.int8)), pyarrow.array([1.0]))
+    parquet.write_table(pyarrow.table({"east": column, "north": column}), tmp_path / "batch.parquet")
+    assert (tmp_path / "batch.parquet").stat().st_size < 100_000
+    with pytest.raises(TableError, match=r"batch\.parquet: .*more than the \d+ bytes that are allowed"):
+        read_table(tmp_path / "batch.parquet", Columns(("east", "north")))
+
+
+def test_texts_that_are_repeated_are_held_once_and_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    batch = {**moons(1)[1][0], "name": ["x" * 2000] * 30}
+    write_table(tmp_path / "batch.parquet", batch)
+    ids = read_table(tmp_path / "batch.parquet", FEATURES).ids
+    assert ids == batch["name"]
+    assert len(set(map(id, ids or []))) == 1
+    monkeypatch.setattr(reading, "unpacked_limit", lambda size: 50_000)
+    with pytest.raises(TableError, match="column 'name': 60000 characters of text, more than the 50000"):
+        read_table(tmp_path / "batch.parquet", FEATURES)
+
+
+def test_a_sparse_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "batch.csv").open("wb") as file:
+        file.truncate(2**44)
+    with pytest.raises(TableError, match=r"batch\.csv: its \d+ bytes are more than the \d+ that fit into memory"):
+        read_table(tmp_path / "batch.csv", FEATURES)
+
+
+def test_a_watched_folder_goes_on_whatever_its_files_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Damaged files, names that are no text or too long: one line each, and nothing half-done."""
+    pytest.importorskip("pyarrow")
+    source, batches = write_stream(tmp_path / "in", 2)
+    folder, out = tmp_path / "watched", tmp_path / "out"
+    folder.mkdir()
+    good = [path.rename(folder / path.name).name for path in batches]
+    whole = (folder / good[1]).read_bytes()
+    bad = {
+        **{f"a{number:02d}.npz": content for number, content in enumerate(hostile_archives().values())},
+        os.fsdecode(b"caf\xe9.csv"): whole,
+        "line\nfeed.csv": b"name,east\n",
+        f"{'long' * 62}abc.csv": whole,
+    }
+    for name, content in bad.items():
+        (folder / name).write_bytes(content)
+    given = ["adapt", str(source), "--label", "kind", "--id", "name", "--watch", str(folder), "--out", str(out)]
+    given += ["--interval", "0.001", "--until-idle", "0", "--no-report", "--hypotheses", "sensors", "--resume"]
+    for attempt in range(2):
+        assert main([*given, "--estimator", "linear", "--format", "parquet"]) == 2
+        lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("driftway: ")]
+        others = ("has labels", "adapted to", "driftway: warning: ")
+        refused = [line for line in lines if not any(other in line for other in others)]
+        assert len(refused) == len(bad), (attempt, refused)
+        assert sum("is not UTF-8; rename it" in line for line in refused) == 1
+        assert sum("more than 255 bytes; rename it" in line for line in refused) == 1
+    assert sorted(path.stem for path in (out / "predictions").iterdir()) == [name[:-4] for name in good]
+    assert len(list((out / "steps").iterdir())) == 2
+
+
+def test_a_step_that_fails_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever a batch leads to, the run is as it was before it."""
+    from driftway.cli import run
+
+    source, (batch,) = write_stream(tmp_path / "in", 1)
+    out, honest = tmp_path / "out", write_table
+
+    def failing(path: Path, *given: Any, **named: Any) -> None:
+        if path.parent.name == "predictions":
+            raise MemoryError("too large")
+        honest(path, *given, **named)
+
+    monkeypatch.setattr(run, "write_table", failing)
+    given = ["adapt", str(source), str(batch), "--label", "kind", "--id", "name", "--out", str(out), "--resume"]
+    given += ["--hypotheses", "sensors", "--estimator", "linear", "--no-report"]
+    assert main(given) == 1
+    assert "MemoryError: too large" in capsys.readouterr().err
+    assert sorted(contents(out)) == [".state.npz.lock", "state.npz"]
+    monkeypatch.undo()
+    assert main(given) == 0
+    assert "predictions/batch01.csv" in contents(out)
+
+
+class Counted(str):
+    """A text that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_columns_are_found_in_linear_time() -> None:
+    """Comparisons of names grow as the number of columns does, not as its square."""
+    counts = []
+    for size in (200, 800):
+        names = [f"column{j}" for j in range(size)]
+        file = CsvFile("wide.csv", (",".join(names) + "\n" + ",".join(["1"] * size) + "\n").encode(), ",")
+        file.names = [Counted(name) for name in names]
+        Counted.compared = 0
+        wanted = Columns(tuple(map(Counted, reversed(names))))
+        features, texts = reading._chosen("wide.csv", file.names, wanted)
+        matrix, _ = file.load(features, texts)
+        assert matrix.shape == (1, size)
+        counts.append(Counted.compared)
+    assert counts[1] <= 8 * counts[0] + 100
+    assert counts[1] < 20 * 800
+
+
+FORMULAS = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "\rx", "-", "=HYPERLINK(\"http://x\")"]  # fmt: skip
+HARMLESS = ["-1.5", "+2e3", "-.5", "a=1", "", "x-y", "1"]
+
+
+def test_texts_that_a_spreadsheet_would_execute_are_written_behind_an_apostrophe(tmp_path: Path) -> None:
+    texts = FORMULAS + HARMLESS
+    columns = {"=id": texts, "number": -np.arange(1.0, len(texts) + 1)}
+    for name, escape in (("escaped.csv", True), ("plain.csv", False), ("escaped.npz", True)):
+        write_table(tmp_path / name, columns, escape=escape)
+
+    def rows(name: str) -> list[list[str]]:
+        with (tmp_path / name).open(newline="", encoding="utf-8") as file:
+            return list(csv.reader(file))
+
+    first, *rest = rows("escaped.csv")
+    assert first == ["'=id", "number"]
+    assert [row[0] for row in rest] == [f"'{text}" for text in FORMULAS] + HARMLESS
+    assert [float(row[1]) for row in rest] == columns["number"].tolist()  # type: ignore[union-attr]
+    assert [row[0] for row in rows("plain.csv")] == ["=id", *texts]
+    assert read_table(tmp_path / "escaped.npz", Columns(None, None, "=id")).ids == texts
+
+
+def test_predictions_are_safe_to_open_in_a_spreadsheet_unless_it_is_switched_off(tmp_path: Path) -> None:
+    source, batches = write_stream(tmp_path / "in", 1)
+    for path in (source, *batches):
+        path.write_text(path.read_text().replace("upper", "=1+1").replace("001-000", "@x"))
+    given = ["adapt", str(source), str(batches[0]), "--label", "kind", "--id", "name", "--no-report"]
+    given += ["--hypotheses", "sensors", "--estimator", "linear"]
+    for more, wanted in (([], {"'=1+1", "lower"}), (["--no-escape-formulas"], {"=1+1", "lower"})):
+        out = tmp_path / f"out{len(more)}"
+        assert main([*given, *more, "--out", str(out)]) == 0
+        with (out / "predictions" / "batch01.csv").open(newline="") as file:
+            lines = list(csv.DictReader(file))
+        assert {line["predicted"] for line in lines} <= wanted
+        assert {line["predicted"] for line in lines} & {"'=1+1", "=1+1"}
+        assert lines[0]["name"] == ("@x" if more else "'@x")
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from driftway.cli.terminal import tell
+
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stderr", stream)
+    tell("driftway: a\nb\x1b[2J\udce9é.csv")
+    stream.seek(0)
+    assert stream.read() == "driftway: a\\nb\\x1b[2J\\udce9\\xe9.csv\n"
