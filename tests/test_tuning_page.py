@@ -13,7 +13,15 @@ import driftway.adaptation
 ROOM = Path(driftway.adaptation.__file__).parent
 PAGE = Path(__file__).parent.parent / "docs" / "tuning.md"
 # The form of files, and names that choose objects: nothing that anything is decided by.
-PASSED_OVER = {"persistence.py", "saved.py", "tracker_arrays.py", "parameters.py", "tracks.py"}
+PASSED_OVER = {
+    "persistence.py",
+    "saved.py",
+    "tracker_arrays.py",
+    "parameters.py",
+    "tracks.py",
+    "shapes.py",
+    "permitted.py",
+}
 NO_NUMBERS = {"COLUMNS"}
 
 

@@ -16,6 +16,8 @@ LABELS = "biufUS"
 ROUNDING = 1e-6
 # Finite numbers are no larger than this, so that their squares and sums of these are finite as well.
 LARGEST = 1e150
+# The same for their logarithms.
+LARGEST_LOG = 300.0
 
 
 class Shapes:

@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.hypotheses.time_prior import Steps
-from driftway.adaptation.shapes import Shapes
+from driftway.adaptation.shapes import LARGEST_LOG, Shapes
 
 Double = npt.NDArray[np.float64]
 
 # The misfit in nats that a right model has, so that a stream which always has more is known to be over-dispersed.
 USUAL_MISFIT = 3.0
-# Gains beyond e to this power are none that a search could find; a number has no more than e to the 709.
-MOST_LOG_GAIN = 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ class SensorState:
         """The state that `arrays` described, for so many features and groups."""
         shapes = Shapes(arrays, d=features, g=groups)
         maps = shapes.take("maps", "m2d")
-        if len(maps) < 2 or np.abs(maps[:, 0]).max(initial=0.0) > MOST_LOG_GAIN:
+        if len(maps) < 2 or np.abs(maps[:, 0]).max(initial=0.0) > LARGEST_LOG:
             raise ValueError(f"{len(maps)} maps with log-gains up to {np.abs(maps[:, 0]).max(initial=0.0):g} are none")
         last, step, *before = (Map(log_gain, offset) for log_gain, offset in maps)
         shift, gain, seen = shapes.take("steps", "3", least=0.0)

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from driftway.adaptation.hypotheses.hypothesis import Expectation, Moved
 from driftway.adaptation.hypotheses.mix import corrected, earned_mix
 from driftway.adaptation.hypotheses.sensor_search import MOST_EVIDENCE, Found, Search, search_of
-from driftway.adaptation.hypotheses.sensor_state import MOST_LOG_GAIN, Map, SensorState
+from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
 from driftway.adaptation.hypotheses.time_prior import Noise, Steps
-from driftway.adaptation.shapes import Shapes
+from driftway.adaptation.shapes import LARGEST_LOG, Shapes
 from driftway.adaptation.source.classes import REACH, SourceClasses
 from driftway.adaptation.source.view import SourceView
 
@@ -168,7 +168,7 @@ class Sensors:
     def restored(self, state: SensorState, arrays: dict[str, npt.NDArray[Any]]) -> SensorFit:
         """The fit whose arrays were saved, to go on answering."""
         shapes = Shapes(arrays, d=len(self.source.centre), g=len(self.source.shares))
-        log_gain = shapes.take("log_gain", "d", least=-MOST_LOG_GAIN, most=MOST_LOG_GAIN)
+        log_gain = shapes.take("log_gain", "d", least=-LARGEST_LOG, most=LARGEST_LOG)
         classes = self.view.answers.classes is not None
         return SensorFit(
             state=state,
