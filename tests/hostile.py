@@ -101,7 +101,7 @@ def _other(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         lambda: array * 1e200 if array.dtype.kind == "f" else np.ones(array.shape, dtype=np.complex128),
         lambda: np.zeros_like(array),
         lambda: np.repeat(array, 2, axis=-1) if array.ndim else np.zeros(2),
-        lambda: array.T[..., ::-1],
+        lambda: array.T[..., ::-1] if array.ndim else np.ones(1),
     ]
     return ways[rng.integers(len(ways))]()
 

@@ -24,11 +24,11 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(iter(states(tmp_path_factory.mktemp("states"), short=True)))
 
 
-def changed(state: Path, target: Path, header: dict[str, Any] | None = None, **arrays: Any) -> Path:
+def changed(state: Path, target: Path, entries: dict[str, Any] | None = None, **arrays: Any) -> Path:
     """A copy of a state with other arrays, and other entries of its header."""
     with np.load(state) as file:
         found = {name: file[name] for name in file.files}
-    described = json.loads(found["header"].tobytes()) | (header or {})
+    described = json.loads(found["header"].tobytes()) | (entries or {})
     found["header"] = np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)
     found |= {name.replace("__", "."): array for name, array in arrays.items()}
     out = io.BytesIO()
