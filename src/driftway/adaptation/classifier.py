@@ -74,10 +74,10 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Notes
     -----
-    Features are numbers; encode categories before. A feature with at most two values on the source is a code, which no
-    gain and no offset changes. Rows with missing values (NaN) take no part in `fit` and `partial_fit`; `predict` fills
-    in the present mean of the feature. `cost` to `motion`, `labels` to `scale`, `tol`, `solver_iterations` and `engine`
-    are parameters of transport.
+    Features are numbers; encode categories before. A feature with at most two values on the source is a code: no gain
+    and no offset changes it, as long as batches have no other value in it. Rows with missing values (NaN) take no part
+    in `fit` and `partial_fit`; `predict` fills in the present mean of the feature. `cost` to `motion`, `labels` to
+    `scale`, `tol`, `solver_iterations` and `engine` are parameters of transport.
 
     Attributes
     ----------
