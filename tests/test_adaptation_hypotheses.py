@@ -271,7 +271,7 @@ class TestSensors:
         source = view()
         hypothesis = Sensors(source, *BOTH)
         fit = hypothesis.fit(far_state(source), sample(100, 3)[0] + 30.0)
-        again = SensorState.of(fit.state.arrays())
+        again = SensorState.of(fit.state.arrays(), features=4, groups=len(source.classes.shares))
         for name, array in again.arrays().items():
             np.testing.assert_array_equal(array, fit.state.arrays()[name])
         assert again.overdispersion == fit.state.overdispersion

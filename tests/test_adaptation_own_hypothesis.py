@@ -109,6 +109,6 @@ def test_a_hypothesis_needs_no_more_than_the_protocol() -> None:
         assert model.partial_fit(B).score(B, y) > 0.9
     assert model.history_["track"][-1] == "shift"
     assert "feature 0 rose" in model.explain()
-    state, voices = unpacked(tracker, packed(tracker, model._state, model._voices), model._sample)
+    state, voices = unpacked(tracker, packed(tracker, model._state, model._voices), model._sample, classes=2)
     np.testing.assert_array_equal(mixed(voices, X), model.predict_proba(X))
     np.testing.assert_array_equal(state.panels[0][1].offset, model._state.panels[0][1].offset)
