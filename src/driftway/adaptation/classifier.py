@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
 from driftway.adaptation.source.automatic import AutomaticClassifier
+from driftway.engines.cores import single_blas
 
 Double = npt.NDArray[np.float64]
 
@@ -135,7 +136,8 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         check_is_fitted(self)
         if self._tracker.panels:
             return self._told(X)
-        found: Double = self.estimator_.predict_proba(self._scaling(self._complete(X)))
+        with single_blas():
+            found: Double = self.estimator_.predict_proba(self._scaling(self._complete(X)))
         proba = np.zeros((len(found), self.classes_.size))
         proba[:, self.estimator_.classes_.astype(np.intp)] = found
         return proba

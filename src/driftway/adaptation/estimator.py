@@ -262,7 +262,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self)
         if not self._tracker.panels:
-            predicted: npt.NDArray[Any] = self.estimator_.predict(self._scaling(self._complete(X)))
+            with single_blas():
+                predicted: npt.NDArray[Any] = self.estimator_.predict(self._scaling(self._complete(X)))
             return self._decode(predicted)
         return self._decode(self._chosen(self._told(X)))
 
@@ -687,7 +688,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _trained(self, sample: Sample) -> Any:
         """The estimator of the transported source: trained at every step, so never the automatic one."""
-        return fitted_clone(self._own_estimator(), sample.points, sample.targets, sample.weights)
+        with single_blas():
+            return fitted_clone(self._own_estimator(), sample.points, sample.targets, sample.weights)
 
     def _record(self, told: Told, size: int, began: float) -> Record:
         seconds = time.perf_counter() - began

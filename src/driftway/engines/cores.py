@@ -22,7 +22,8 @@ def single_blas() -> Iterator[None]:
     """Keeps BLAS to one thread inside a `with` block: our own threads share the work, or it is too small to share.
 
     Its threads wait for work by spinning, so that they slow ours down, and on a busy machine even a short product
-    takes as long as the slower of two threads.
+    takes as long as the slower of two threads. In a process that was forked, OpenMP is kept to one thread as well:
+    its threads are left behind by a fork, and the child would wait for them for ever.
     """
     global _depth
     with _lock:
@@ -41,7 +42,8 @@ def single_blas() -> Iterator[None]:
 def free_blas() -> Iterator[None]:
     """Gives BLAS its threads back inside a `with` block, for large products that nobody else shares."""
     with _lock:
-        _restore()
+        if not _forked:
+            _restore()
     try:
         yield
     finally:
@@ -53,8 +55,8 @@ def free_blas() -> Iterator[None]:
 def _limit() -> None:
     global _before
     if _before is None:  # else it is so already; asking BLAS again would cost more than a small product
-        _before = [library.get_num_threads() for library in _blas()]
-        for library in _blas():
+        _before = [library.get_num_threads() for library in _limited(_forked)]
+        for library in _limited(_forked):
             library.set_num_threads(1)
 
 
@@ -62,16 +64,27 @@ def _restore() -> None:
     global _before
     before, _before = _before, None
     if before is not None:
-        for library, threads in zip(_blas(), before, strict=True):
+        for library, threads in zip(_limited(_forked), before, strict=True):
             library.set_num_threads(threads)
 
 
-# The threads that every BLAS had before it was limited, and in how many blocks, of whatever threads, it is.
+def _in_child() -> None:
+    """Start anew after a fork: the lock and the blocks may be those of threads that the child does not have."""
+    global _forked, _lock, _depth
+    if _before is not None:
+        _restore()
+    _forked, _lock, _depth = True, Lock(), 0
+
+
+# The threads that every library had before it was limited, and in how many blocks, of whatever threads, it is.
 _before: list[int] | None = None
-_depth, _lock = 0, Lock()
+_depth, _lock, _forked = 0, Lock(), False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @cache
-def _blas() -> list[Any]:
-    """The libraries that are loaded."""
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+def _limited(forked: bool) -> list[Any]:
+    """The libraries that are loaded: those of BLAS, and after a fork those of OpenMP."""
+    every = ThreadpoolController()
+    return list((every if forked else every.select(user_api="blas")).lib_controllers)
