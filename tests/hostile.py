@@ -44,7 +44,7 @@ def states(folder: Path, *, short: bool = False) -> dict[Path, type[Model]]:
             for draw in draws[1 : 2 if short else 4]:
                 model.partial_fit(draw)
         path = folder / f"{name}.npz"
-        model.save(path, notes={"batches": [{"name": "a.csv", "sha256": "", "score": None}]})
+        model.save(path, notes={"batches": [{"name": "a.csv", "score": None}]})
         found[path] = type(model)
     return found
 

@@ -44,7 +44,7 @@ class Killed(BaseException):
 
 
 class TestKills:
-    @pytest.mark.parametrize("window", ["snapshot", "predictions", "state", "history"])
+    @pytest.mark.parametrize("window", ["snapshot", "predictions", "ledger", "state", "history"])
     @pytest.mark.parametrize("when", ["before", "after"])
     def test_whenever_it_is_killed_the_next_process_writes_the_same(
         self,
@@ -59,13 +59,14 @@ class TestKills:
             "snapshot": (run_module.Pages, "keep"),
             "predictions": (run_module, "write_table"),
             "state": (run_module.Run, "_save"),
-            "history": (run_module.Run, "_write_history"),
+            "ledger": (run_module.Ledger, "append"),
+            "history": (run_module, "append_row"),
         }[window]
         honest = getattr(place, name)
         calls = iter(range(100))
 
         def killed(*given: object, **named: object) -> object:
-            strikes = next(calls) == (4 if window == "predictions" else 3)
+            strikes = next(calls) == (2 if window == "ledger" else 3)
             if strikes and when == "before":
                 raise Killed
             result = honest(*given, **named)
@@ -79,7 +80,7 @@ class TestKills:
         monkeypatch.undo()
         # A file that comes before the one under way must not come between.
         late = folder / "batch00.csv"
-        if window in ("predictions", "state") and when == "before":
+        if window in ("predictions", "ledger", "state") and when == "before":
             write_table(late, moons(1)[1][0])
         assert main(arguments(source, folder, tmp_path / "out", "--until-idle", "0")) == 0
         found = contents(tmp_path / "out" / "predictions")

@@ -79,7 +79,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     estimator_ : the estimator that answers: the source's own, or the one trained on the transported source
     images_ : where the source points are now (n×d)
     image_targets_ : their targets (n)
-    history_ : a `History`, one record per step
+    history_ : a `History`, one record per step, of the last 1,000
     n_steps_ : steps made
     n_seen_ : batches seen, with those that were skipped
 
@@ -420,7 +420,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         (0, 1)
 
         """
-        return len(self.history_)
+        return self.history_.steps
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "history_")

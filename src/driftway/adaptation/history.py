@@ -12,19 +12,27 @@ import numpy.typing as npt
 
 # Steps before a signal is given, the least spread of a log-energy, and the memory of a spread.
 FIRST, LEAST_SPREAD, WINDOW = 5, 0.3, 50
+# Records that are kept: 200 bytes each in a saved state.
+KEPT = 1000
 
 
 @dataclass(frozen=True)
 class Record:
     """One step.
 
-    Attributes ---------- step : its number, from 1 size : points in the batch track : the hypothesis that was
-    believed most answer : "adapted", or "source" while no drift has been seen belief : in that hypothesis, from 0 to
-    1 misfit : the evidence against it in nats: what of the batch it leaves unexplained; NaN for the transported
-    source transport : ⟨γ, C⟩, in units of the scaled features displacement : how far the source went, root mean
-    square energy : the energy distance between what was expected and the batch, in multiples of what chance explains;
-    in units of
-        the scaled features where the transported source is the only hypothesis
+    Attributes
+    ----------
+    step : its number, from 1
+    size : points in the batch
+    track : the hypothesis that was believed most
+    answer : "adapted", or "source" while no drift has been seen
+    belief : in that hypothesis, from 0 to 1
+    misfit : the evidence against it in nats, which is what of the batch it leaves unexplained; NaN for the transported
+        source
+    transport : ⟨γ, C⟩, in units of the scaled features
+    displacement : how far the source went, root mean square
+    energy : the energy distance between what was expected and the batch, in multiples of what chance explains; in
+        units of the scaled features where the transported source is the only hypothesis
     signal : how unusual that is beside the steps before, in standard deviations; NaN at first
     drift : the energy distance between source and batch, over what chance explains
     class_shift : how much of the mass seems to have changed class, from 0 to 1; NaN for a regression
@@ -53,10 +61,14 @@ class Record:
 
 
 class History(Sequence[Record]):
-    """The records of all steps; a column by its name, a record by its number."""
+    """The records of the last 1,000 steps; a column by its name, a record by its place.
+
+    Older records are dropped, so that memory, saved states and the time of a step do not grow with the stream.
+    `adapt_stream` yields every record, and the command line writes every one to `history.csv`.
+    """
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
-        self._records = list(records)
+        self._records = list(records)[-KEPT:]
 
     def __len__(self) -> int:
         return len(self._records)
@@ -83,8 +95,13 @@ class History(Sequence[Record]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def steps(self) -> int:
+        """How many steps were made, whether or not their records are still here."""
+        return self._records[-1].step if self._records else 0
+
     def extended(self, record: Record) -> History:
-        """This history and one more record."""
+        """This history and one more record, without the oldest if there are too many."""
         return History([*self._records, record])
 
     def to_dict(self) -> dict[str, list[Any]]:

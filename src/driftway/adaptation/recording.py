@@ -44,7 +44,7 @@ def of_transport(told: Told, history: History, size: int, classes: int | None, t
             'consider marginals="estimated"'
         )
     return Record(
-        step=len(history) + 1,
+        step=history.steps + 1,
         size=size,
         track=step.track.name,
         answer="adapted" if step.moves else "source",
@@ -86,7 +86,7 @@ def of_sensors(
         warning.append(f"{', '.join(dead[:5])}{' …' if len(dead) > 5 else ''} stand still and were left out")
     mix = np.sum([each.weight * each.fit.explain().mix for each in told.voices], axis=0)
     return Record(
-        step=len(history) + 1,
+        step=history.steps + 1,
         size=size,
         track=hypothesis.name,
         answer="adapted" if hypothesis.moves else "source",

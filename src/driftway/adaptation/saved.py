@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.attempt import all_or_nothing
-from driftway.adaptation.history import History, Record
+from driftway.adaptation.history import KEPT, History, Record
 from driftway.adaptation.labels import Sample
 from driftway.adaptation.parameters import settings_of, tracks_of
 from driftway.adaptation.persistence import StateError, describe, read, restore, write
@@ -96,8 +96,8 @@ def _take_up(model: Any, path: str | os.PathLike[str], header: dict[str, Any], a
         model._source, model._scaling, model._sample = source, scaling, _sample_in(arrays, source.shape[1], classes)
         model.n_features_in_, model.history_ = source.shape[1], _history_in(header["history"])
         model.n_seen_ = header["seen"]
-        if model.n_seen_ < len(model.history_):
-            raise ValueError(f"{model.n_seen_} batches were seen, and {len(model.history_)} steps made")
+        if model.n_seen_ < model.n_steps_:
+            raise ValueError(f"{model.n_seen_} batches were seen, and {model.n_steps_} steps made")
         if len(model.history_):
             model._received = _received_in(arrays, classes)
         PointCloudCost(source[:1], source[:1], model.metric)
@@ -134,6 +134,9 @@ def _history_in(columns: dict[str, Any]) -> History:
         column = columns.get(name)
         if not isinstance(column, list) or not all(type(value) in kind for value in column):
             raise ValueError(f"the column {name} of its history is not a list of {kind[0].__name__}")
+    steps, last = columns["step"], columns["step"][-1] if columns["step"] else 0
+    if len(steps) > KEPT or steps != list(range(last - len(steps) + 1, last + 1)) or last < len(steps):
+        raise ValueError(f"the steps of its history are not the last {len(steps)} of so many")
     return History.from_dict(columns)
 
 

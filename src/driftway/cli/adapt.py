@@ -188,7 +188,7 @@ def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, teller: 
     with bar(None) as progress:
         for path in arrivals.after(run.under_way()):
             if path is None:
-                progress.doing(f"waiting for batches, {len(run.batches)} so far")
+                progress.doing(f"waiting for batches, {len(run.ledger)} so far")
                 teller.draw()
                 continue
             progress.doing(path.name)

@@ -24,7 +24,7 @@ class Places:
     Attributes
     ----------
     out : the folder
-    state : what the estimator knows and which batches it has seen: the run itself
+    state : what the estimator knows and how many steps it made; with the ledger it is the run itself
     format : of the predictions, as the ending of a name; None for that of the batch
 
     """
@@ -32,6 +32,11 @@ class Places:
     out: Path
     state: Path
     format: str | None = None
+
+    @property
+    def ledger(self) -> Path:
+        """Which batches the state has seen; beside the state, wherever that is."""
+        return self.state.with_suffix(".batches.jsonl")
 
     @property
     def history(self) -> Path:
@@ -64,7 +69,7 @@ class Places:
 
     def taken(self) -> Path | None:
         """A file that a new run would overwrite, if there is one."""
-        candidates = (self.state, self.history, self.report, self.step(1), *self.out.glob("predictions/*"))
+        candidates = (self.state, self.ledger, self.history, self.report, self.step(1), *self.out.glob("predictions/*"))
         return next((path for path in candidates if path.exists()), None)
 
     def prepare(self) -> None:
@@ -81,7 +86,7 @@ class Places:
         """Removes the run, the state first: without it nothing of the rest counts."""
         steps = self.steps.glob("[0-9]*.json")
         predictions = [self.predictions(name) for name in batches]
-        for path in (self.state, self.history, self.report, *steps, *predictions):
+        for path in (self.state, self.ledger, self.history, self.report, *steps, *predictions):
             path.unlink(missing_ok=True)
 
     @contextlib.contextmanager

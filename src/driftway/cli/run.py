@@ -1,16 +1,17 @@
 """An adaptation to files that can be killed at any moment.
 
-One file is the run: the state, which holds the estimator, its history, and the names of the batches it has seen. It is
-replaced as a whole, so these never contradict each other. The order of a step is
+Two files are the run: the state, which is replaced as a whole and says how many steps were made, and the ledger, which
+has a line for each of them. All else follows from these two. The order of a step is
 
 1. adapt, in memory;
 2. the step's snapshot, which says which batch is under way;
 3. the predictions;
-4. the state: from here on the step is done;
-5. the history, which follows from the state.
+4. the line of the ledger;
+5. the state: from here on the step is done;
+6. the line of the history, which follows from the ledger.
 
-Killed before 4, the next process makes the same step of the same batch and writes the same bytes; killed after 4, it
-writes the history and goes on.
+Killed before 5, the next process makes the same step of the same batch and writes the same bytes; killed after 5, it
+writes the history and goes on. Nothing that grows with the number of steps is written at any of them.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.persistence import describe, read, read_notes
 from driftway.cli.estimators import Estimator, label_values
 from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.ledger import Ledger
 from driftway.cli.pages import Pages, draw, kept
 from driftway.cli.places import Places
-from driftway.files import Columns, Table, write_table
+from driftway.files import Columns, Table, append_row, write_table
 
 
 class Run:
@@ -58,19 +60,15 @@ class Run:
     ) -> None:
         self.places, self.estimator, self._escape = places, estimator, escape
         self._columns, self._pages = columns, Pages(places, source)
-        self._baseline, self._done = copy.deepcopy(estimator), set[str]()
+        self._baseline = copy.deepcopy(estimator)
+        self.ledger, self._outputs = Ledger(places.ledger), dict[Path, str]()
         self._notes: dict[str, Any] = {
             "source": {"name": Path(source.file).name, "sha256": source.digest},
             "features": list(source.names),
             "label": columns.label,
             "id": columns.id,
-            "batches": [],
+            "steps": 0,
         }
-
-    @property
-    def batches(self) -> list[dict[str, Any]]:
-        """Name, digest and score of every batch that the run has adapted to."""
-        return self._notes["batches"]
 
     def resume(self) -> None:
         """Takes up what was saved; it must be the same run, with the same settings."""
@@ -78,8 +76,8 @@ class Run:
         with users_to_mend():
             header, _ = read(state)
         notes = header["notes"]
-        if "batches" not in notes:
-            raise UserError(f"{state}: saved by the library, not by driftway adapt, so its batches are not known")
+        if "steps" not in notes:
+            raise UserError(f"{state}: not saved by this version of driftway adapt, so its batches are not known")
         _check_notes(state, notes)
         if header["kind"] != type(self.estimator).__name__:
             raise UserError(f"{state}: holds a {header['kind']}, and this would be a {type(self.estimator).__name__}")
@@ -93,20 +91,24 @@ class Run:
                 raise UserError(f"{state}: the run was begun with {name} {notes[name]!r}, not {self._notes[name]!r}")
         if notes["source"]["sha256"] != self._notes["source"]["sha256"]:
             raise UserError(f"{state}: the run was begun with another source than this {self._notes['source']['name']}")
-        self._notes, self._done = notes, {batch["name"] for batch in notes["batches"]}
+        self._notes = notes
+        self.ledger.take_up(notes["steps"])
         with users_to_mend():
             self.estimator.restore(state)
-        if self.estimator.n_steps_ != len(self.batches):
-            raise UserError(f"{state}: damaged: {self.estimator.n_steps_} steps of {len(self.batches)} batches")
+        if self.estimator.n_steps_ != len(self.ledger):
+            raise UserError(f"{state}: damaged: {self.estimator.n_steps_} steps of {len(self.ledger)} batches")
+        self._outputs = {self.places.predictions(name): name for name in self.ledger.names()}
         self._write_history()
 
     def forget(self) -> None:
         """Removes what an earlier run wrote here."""
         with users_to_mend():
             notes = read_notes(self.places.state)
-        if "batches" in notes:
+        if "steps" in notes:
             _check_notes(self.places.state, notes)
-        self.places.clear([batch["name"] for batch in notes.get("batches", [])])
+            self.ledger.take_up(notes["steps"])
+        self.places.clear(list(self.ledger.names()))
+        self.ledger.take_up(0)
 
     def begin(self) -> None:
         """Saves the state of the source, so that there is a run; what was left by one without a state is not its."""
@@ -115,16 +117,16 @@ class Run:
 
     def is_done(self, name: str) -> bool:
         """Whether the run has adapted to a batch of this name."""
-        return name in self._done
+        return name in self.ledger
 
     def check(self, name: str, digest: str) -> None:
         """Refuses another batch under the name of one that was adapted to, or whose predictions have that name."""
         self.places.check(name)
-        for batch in self.batches:
-            if batch["name"] == name and batch["sha256"] != digest:
-                raise UserError(f"{name}: the run has adapted to another file of this name; rename the new one")
-            if batch["name"] != name and self.places.predictions(batch["name"]) == self.places.predictions(name):
-                raise UserError(f"{name}: its predictions would overwrite those of {batch['name']}; rename it")
+        if self.ledger.digest(name) not in (None, digest):
+            raise UserError(f"{name}: the run has adapted to another file of this name; rename the new one")
+        other = self._outputs.get(self.places.predictions(name), name)
+        if other != name:
+            raise UserError(f"{name}: its predictions would overwrite those of {other}; rename it")
 
     def under_way(self) -> str | None:
         """The batch of a step that was begun and not finished, if any."""
@@ -143,12 +145,18 @@ class Run:
             score = None if truth is None else self._score(truth, predicted)
             self._pages.keep(self.estimator, batch, name, truth, self._baseline)
             write_table(self.places.predictions(name), predictions, escape=self._escape)
-            self.batches.append({"name": name, "sha256": batch.digest, "score": score})
+            record = dataclasses.asdict(self.estimator.history_[-1])
+            entry = {"name": name, "sha256": batch.digest, "score": score, "record": record}
+            self.ledger.append(entry)
+            self._notes["steps"] = len(self.ledger)
             self._save()
-        self._done.add(name)
-        self._write_history()
+        self._outputs[self.places.predictions(name)] = name
         others = [str(warning.message) for warning in caught if warning.category is not AdaptationWarning]
-        line = self._line(-1)
+        line = self._line(entry)
+        if self.places.history.exists():
+            append_row(self.places.history, line, escape=self._escape)
+        else:
+            self._write_history()
         return {**line, "warning": "; ".join(filter(None, [line["warning"], *others]))}
 
     @contextmanager
@@ -157,12 +165,13 @@ class Run:
 
         A process that is killed leaves its files, which the next one takes up.
         """
-        step, before = self.estimator.n_steps_ + 1, list(self.batches)
+        step, before = self.estimator.n_steps_ + 1, self.ledger.mark
         try:
             with all_or_nothing(self.estimator):
                 yield
         except Exception:
-            self._notes["batches"] = before
+            self.ledger.back_to(before)
+            self._notes["steps"] = len(self.ledger)
             for path in (self.places.step(step), self.places.predictions(name)):
                 path.unlink(missing_ok=True)
             raise
@@ -179,13 +188,14 @@ class Run:
     def _save(self) -> None:
         self.estimator.save(self.places.state, notes=self._notes)
 
-    def _line(self, number: int) -> dict[str, Any]:
-        """A record of the history with the name and the score of its batch."""
-        record, batch = dataclasses.asdict(self.estimator.history_[number]), self.batches[number]
-        return {"step": record.pop("step"), "batch": batch["name"], **record, self.score_name: batch["score"]}
+    def _line(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """The line of the history for a step: its record, with the name and the score of its batch."""
+        record = dict(entry["record"])
+        return {"step": record.pop("step"), "batch": entry["name"], **record, self.score_name: entry["score"]}
 
     def _write_history(self) -> None:
-        lines = [self._line(number) for number in range(len(self.batches))]
+        """Writes the whole history, as the ledger has it."""
+        lines = [self._line(entry) for entry in self.ledger.entries()]
         if lines:
             columns = {name: [line[name] for line in lines] for name in lines[0]}
             write_table(self.places.history, columns, escape=self._escape)
@@ -227,19 +237,11 @@ class Run:
 
 
 def _check_notes(state: Path, notes: dict[str, Any]) -> None:
-    """What a run notes in its state: the names of files are names alone, so that none leads out of its folder."""
-    batches, source = notes["batches"], notes.get("source")
-    whole = isinstance(batches, list) and all(map(_is_batch, batches)) and {"features", "label", "id"} <= set(notes)
+    """What a run notes in its state."""
+    steps, source = notes["steps"], notes.get("source")
+    whole = type(steps) is int and steps >= 0 and {"features", "label", "id"} <= set(notes)
     if not whole or not isinstance(source, dict) or not isinstance(source.get("sha256"), str):
-        raise UserError(f"{state}: damaged: its notes of source, columns and batches are not those of a run")
-
-
-def _is_batch(noted: Any) -> bool:
-    if not isinstance(noted, dict) or not {"name", "sha256", "score"} <= set(noted):
-        return False
-    name, score = noted["name"], noted["score"]
-    named = isinstance(name, str) and "\0" not in name and Path(name).name == name != ".."
-    return named and (score is None or isinstance(score, int | float))
+        raise UserError(f"{state}: damaged: its notes of source, columns and steps are not those of a run")
 
 
 def _told(value: Any) -> str:

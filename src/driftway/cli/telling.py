@@ -33,7 +33,7 @@ class Teller:
 
     def draw(self) -> None:
         """Draws the report, unless nothing has happened since."""
-        steps = len(self._run.batches)
+        steps = len(self._run.ledger)
         if not self._draws or steps == self._drawn:
             return
         self._drawn = steps
@@ -51,7 +51,7 @@ class Teller:
         steps = "1 batch" if self._steps == 1 else f"{self._steps} batches"
         there = f"{places.out / 'predictions'}, {places.history}"
         there += f", {places.report}" if places.report.exists() else ""
-        tell(f"driftway: adapted to {steps}" + (f": {there}" if len(self._run.batches) else ""))
+        tell(f"driftway: adapted to {steps}" + (f": {there}" if len(self._run.ledger) else ""))
 
 
 def _row(line: dict[str, Any], score: float | None) -> str:

@@ -6,9 +6,9 @@ import csv
 import math
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -69,16 +69,49 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, escape: boo
                         np.lib.format.write_array(entry, _vector(column), allow_pickle=False)
         else:
             with part.open("w", newline="", encoding="utf-8") as text:
-                form: dict[str, Any] = {
-                    "delimiter": "\t" if path.suffix.lower() == ".tsv" else ",",
-                    "lineterminator": "\n",
-                }
-                writer, quoting = csv.writer(text, **form), csv.writer(text, **form, quoting=csv.QUOTE_ALL)
-                shown = _escaped if escape else _shown
-                for row in (tuple(plain), *zip(*plain.values(), strict=True)):
-                    # Not every version of Python quotes an end of line of old.
-                    returns = any(isinstance(value, str) and "\r" in value for value in row)
-                    (quoting if returns else writer).writerow(map(shown, row))
+                _write_rows(text, path, [tuple(plain), *zip(*plain.values(), strict=True)], escape)
+
+
+def append_row(path: Path, row: Mapping[str, Any], *, escape: bool = False) -> None:
+    """Adds one row at the end of a CSV file that `write_table` wrote, in the same form.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    row : mapping of str to value
+        What it has in every column, in their order.
+    escape : bool, optional
+        As for `write_table`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from driftway.files import append_row, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "history.csv"
+    ...     write_table(path, {"step": [1], "drift": [0.5]})
+    ...     append_row(path, {"step": 2, "drift": 0.75})
+    ...     print(path.read_text(), end="")
+    step,drift
+    1,0.5
+    2,0.75
+
+    """
+    plain = {name: _plain([value]) for name, value in row.items()}
+    with path.open("a", newline="", encoding="utf-8") as text:
+        _write_rows(text, path, zip(*plain.values(), strict=True), escape)
+
+
+def _write_rows(text: TextIO, path: Path, rows: Iterable[tuple[Any, ...]], escape: bool) -> None:
+    form: dict[str, Any] = {"delimiter": "\t" if path.suffix.lower() == ".tsv" else ",", "lineterminator": "\n"}
+    writer, quoting = csv.writer(text, **form), csv.writer(text, **form, quoting=csv.QUOTE_ALL)
+    shown = _escaped if escape else _shown
+    for row in rows:
+        # Not every version of Python quotes an end of line of old.
+        returns = any(isinstance(value, str) and "\r" in value for value in row)
+        (quoting if returns else writer).writerow(map(shown, row))
 
 
 def _plain(column: Sequence[Any]) -> list[Any]:

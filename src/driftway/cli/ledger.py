@@ -1,0 +1,111 @@
+"""The batches of a run, in a file that grows by one line per step."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from driftway.cli.failures import UserError
+
+
+class Mark(NamedTuple):
+    """How much of a ledger counts: so many lines, and so many bytes."""
+
+    lines: int
+    end: int
+
+
+class Ledger:
+    """What a run adapted to: a line per step, written once and never again.
+
+    The state says how many lines count, so that a step costs the same however many there were. A line more than that is
+    of a step that a killed process did not finish; the next one is written over it.
+
+    Parameters
+    ----------
+    path : Path
+        A file of JSON lines. Each has the name of the batch, the digest of its file, its score and its record.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._digests, self.mark = path, dict[str, str](), Mark(0, 0)
+
+    def __len__(self) -> int:
+        return self.mark.lines
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._digests
+
+    def digest(self, name: str) -> str | None:
+        """The digest of the batch of this name, if there is one."""
+        return self._digests.get(name)
+
+    def names(self) -> Iterator[str]:
+        """The names of the batches, in their order."""
+        return iter(self._digests)
+
+    def take_up(self, lines: int) -> None:
+        """Reads the lines that a state says there are."""
+        self._digests, self.mark = {}, Mark(lines, 0)
+        end = 0
+        for entry, size in self._read():
+            self._digests[entry["name"]] = entry["sha256"]
+            end += size
+        if len(self._digests) != lines:
+            raise UserError(f"{self.path}: damaged: {len(self._digests)} batches, and the state has seen {lines}")
+        self.mark = Mark(lines, end)
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Adds the line of a step; it is on the disk when this returns."""
+        line = json.dumps(entry).encode() + b"\n"
+        with self.path.open("r+b" if self.path.exists() else "w+b") as file:
+            file.seek(self.mark.end)
+            file.truncate()
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._digests[entry["name"]] = entry["sha256"]
+        self.mark = Mark(self.mark.lines + 1, self.mark.end + len(line))
+
+    def back_to(self, mark: Mark) -> None:
+        """Forgets the last line, if it came after the mark."""
+        if len(self) > mark.lines:
+            self._digests.popitem()
+        self.mark = mark
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """The lines that count."""
+        return (entry for entry, _ in self._read())
+
+    def _read(self) -> Iterator[tuple[dict[str, Any], int]]:
+        """The lines that count, and their bytes."""
+        if not len(self):
+            return
+        try:
+            with self.path.open("rb") as file:
+                for _, line in zip(range(len(self)), file, strict=False):
+                    yield self._entry(line), len(line)
+        except FileNotFoundError:
+            raise UserError(f"{self.path}: missing, so that nobody knows which batches the state has seen") from None
+
+    def _entry(self, line: bytes) -> dict[str, Any]:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        if not _is_entry(entry):
+            raise UserError(f"{self.path}: damaged: a line is not that of a batch")
+        return dict(entry)
+
+
+def _is_entry(entry: Any) -> bool:
+    """The names of files are names alone, so that none leads out of its folder."""
+    if not isinstance(entry, dict) or not {"name", "sha256", "score", "record"} <= set(entry):
+        return False
+    name, digest, score, record = (entry[key] for key in ("name", "sha256", "score", "record"))
+    named = isinstance(name, str) and "\0" not in name and Path(name).name == name != ".."
+    return named and isinstance(digest, str) and isinstance(record, dict) and isinstance(score, int | float | None)
