@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from benchmarks import interleave
+from benchmarks.clock import OverBudget, time_limit
 from benchmarks.interleave import Budget, Endurance, Entrant, Rung, race, ratio
 from benchmarks.judge import Answer, Judge, plan_of_potentials, round_in_place
 from benchmarks.ours import answer_of, certified, solver_entrant
@@ -74,6 +78,7 @@ def test_rounding_gives_exact_marginals_and_keeps_couplings() -> None:
     np.testing.assert_allclose(again, gamma, rtol=0, atol=1e-15)
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_potentials_become_the_plan_they_belong_to() -> None:
     X, Y = clouds()
     solution = sinkhorn(PointCloudCost(X, Y), epsilon=0.3, tol=1e-9)
@@ -81,8 +86,43 @@ def test_potentials_become_the_plan_they_belong_to() -> None:
     np.testing.assert_allclose(plan, solution.plan.dense(), rtol=1e-9)
 
 
+class Clock:
+    """A clock that only those who wait advance, so that no result depends on what else the machine does."""
+
+    def __init__(self) -> None:
+        self.now, self.end = 0.0, math.inf
+
+    def read(self) -> float:
+        self.now += 1e-6  # nothing takes no time
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        if self.now + seconds > self.end:
+            self.now = self.end
+            raise OverBudget
+        self.now += seconds
+
+    @contextmanager
+    def limit(self, seconds: float) -> Iterator[None]:
+        self.end = self.now + seconds
+        try:
+            yield
+        finally:
+            self.end = math.inf
+
+
+CLOCK = Clock()
+
+
+@pytest.fixture
+def no_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interleave.time, "perf_counter", CLOCK.read)
+    monkeypatch.setattr(interleave, "time_limit", CLOCK.limit)
+    monkeypatch.setattr(interleave, "settle", lambda: None)
+
+
 class Fake:
-    """An entrant that sleeps and returns a plan, and writes down when it was asked."""
+    """An entrant that waits and returns a plan, and writes down when it was asked."""
 
     def __init__(self, name: str, plan: np.ndarray, diary: list[str], sleep: float = 0.0) -> None:
         self.name, self.plan, self.diary, self.sleep = name, plan, diary, sleep
@@ -90,7 +130,7 @@ class Fake:
     def rung(self, settings: str = "default") -> Rung:
         def run(budget: float) -> Answer:
             self.diary.append(f"{self.name} {settings}")
-            time.sleep(self.sleep)
+            CLOCK.wait(self.sleep)
             return Answer(lambda: self.plan)
 
         return Rung(settings, run)
@@ -102,6 +142,7 @@ def small_race() -> tuple[Judge, np.ndarray, np.ndarray]:
     return Judge(problem, solution.lower_bound), solution.plan.dense(), np.multiply.outer(problem.a, problem.b)
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_repetitions_are_interleaved_and_medians_taken() -> None:
     judge, right, _ = small_race()
     diary: list[str] = []
@@ -120,6 +161,7 @@ def test_repetitions_are_interleaved_and_medians_taken() -> None:
     assert not bound
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_the_loosest_setting_that_reaches_the_target_is_timed() -> None:
     judge, right, wrong = small_race()
     diary: list[str] = []
@@ -133,6 +175,7 @@ def test_the_loosest_setting_that_reaches_the_target_is_timed() -> None:
     assert record.attempts[0].gap > 1e-3
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_of_several_variants_the_fastest_is_timed() -> None:
     judge, right, _ = small_race()
     diary: list[str] = []
@@ -141,6 +184,7 @@ def test_of_several_variants_the_fastest_is_timed() -> None:
     assert record.settings == "fast"
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_failures_are_recorded_with_what_they_reached() -> None:
     judge, _, wrong = small_race()
 
@@ -164,6 +208,7 @@ def test_failures_are_recorded_with_what_they_reached() -> None:
     assert not any(record.seconds for record in records.values())
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_who_is_over_budget_is_stopped_recorded_and_spared_harder_cases() -> None:
     judge, right, _ = small_race()
     diary: list[str] = []
@@ -187,6 +232,7 @@ def test_who_is_over_budget_is_stopped_recorded_and_spared_harder_cases() -> Non
     assert diary.count("snail default") == 2
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_who_failed_is_spared_harder_cases() -> None:
     judge, right, wrong = small_race()
     diary: list[str] = []
@@ -204,6 +250,7 @@ def test_who_failed_is_spared_harder_cases() -> None:
     assert records[1].note == "not run: failed already at n 2"
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_a_cap_on_iterations_is_no_failure() -> None:
     """Who ran into it is over the time that it had, which may be less than its budget, and NaN is NaN."""
     judge, right, wrong = small_race()
@@ -220,6 +267,7 @@ def test_a_cap_on_iterations_is_no_failure() -> None:
     assert ratio({**cut.as_dict(), "budget": 6.0, "beside": 4.0}, {**own.as_dict(), "median": 3.0}) == (1.5, True)
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_who_was_cut_off_too_early_has_another_try() -> None:
     judge, right, wrong = small_race()
     given: list[float] = []
@@ -238,6 +286,7 @@ def test_who_was_cut_off_too_early_has_another_try() -> None:
     assert given[1] > 6.5
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_one_may_have_more_time_than_the_others() -> None:
     judge, right, _ = small_race()
     own = Entrant("own", [[Fake("own", right, [], sleep=0.05).rung()]], ours=True, reference=True)
@@ -247,6 +296,7 @@ def test_one_may_have_more_time_than_the_others() -> None:
     assert second.budget == 20.0 * first.attempts[0].seconds >= 1.0
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_what_the_judge_cannot_take_is_a_failure() -> None:
     judge, _, _ = small_race()
 
@@ -258,6 +308,7 @@ def test_what_the_judge_cannot_take_is_a_failure() -> None:
     assert (record.status, record.note) == ("failed", "MemoryError: no room for the plan")
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_everybody_has_a_multiple_of_the_time_of_the_reference() -> None:
     """The reference runs first, wherever it stands, and who is over budget is behind by the multiple."""
     judge, right, _ = small_race()
@@ -281,12 +332,18 @@ def test_everybody_has_a_multiple_of_the_time_of_the_reference() -> None:
     assert Budget(1.0, 3.0, own=7.0).of_others(math.nan) == 7.0  # as long as the reference had
 
 
+@pytest.mark.usefixtures("no_real_time")
 def test_repetitions_stop_when_the_budget_is_spent() -> None:
     judge, right, _ = small_race()
     entrant = Entrant("slow", [[Fake("slow", right, [], sleep=0.1).rung()]])
     (record,) = race([entrant], judge, certified(1e-6), repetitions=10, budget=Budget(0.25))
     assert record.status == "reached"
     assert 1 <= len(record.seconds) <= 4
+
+
+def test_the_time_limit_ends_what_does_not_end() -> None:
+    with pytest.raises(OverBudget, match=r"over 0\.05 s"), time_limit(0.05):
+        time.sleep(3600.0)
 
 
 def test_our_own_solvers_stop_at_their_deadline_and_keep_what_they_have() -> None:

@@ -99,10 +99,12 @@ class TestKills:
     ) -> None:
         source, folder, wanted = stream
         out = tmp_path / "out"
-        command = [sys.executable, "-m", "driftway", *arguments(source, folder, out, "--until-idle", "0")]
+        watching = [sys.executable, "-m", "driftway", *arguments(source, folder, out)]  # which never ends by itself
+        command = [*watching, "--until-idle", "0"]
         for batches in (1, 3):
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while process.poll() is None and len(list(out.glob("predictions/*.csv"))) < batches:
+            process = subprocess.Popen(watching, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while len(list(out.glob("predictions/*.csv"))) < batches:
+                assert process.poll() is None
                 time.sleep(0.002)
             process.kill()
             assert process.wait() == -signal.SIGKILL
