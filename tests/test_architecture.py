@@ -23,8 +23,8 @@ SOURCE = Path(driftway.__file__).parent
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 # The package itself comes after all rooms but `cli`, the only one that may import from it.
 LAST = ["__init__", "cli", "__main__"]
-# Files that import what somebody else names: a user's estimator, and the benchmarks of a checkout.
-NAMED_ELSEWHERE = {"adaptation/permitted.py", "cli/benchmarks.py"}
+# Files that import what somebody else names: a user's estimator.
+NAMED_ELSEWHERE = {"adaptation/permitted.py"}
 
 
 def module_name(path: Path) -> str:

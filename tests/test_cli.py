@@ -285,18 +285,6 @@ class TestOtherCommands:
         assert complaint in err
         assert err.count("\n") == 1
 
-    @pytest.mark.parametrize("command", ["bench", "evaluate"])
-    def test_benchmarks_are_found_in_a_checkout(
-        self, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        assert main([command]) == 2
-        assert "not in a checkout of driftway" in capsys.readouterr().err
-        monkeypatch.chdir(Path(__file__).parent)
-        monkeypatch.setattr(sys, "path", list(sys.path))
-        assert main([command, "--help"]) == 0
-        assert "--output" in capsys.readouterr().out
-
     def test_reproduce_asks_for_the_figures(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import driftway
-from driftway.cli import adapt, benchmarks, report, reproduce, solve
+from driftway.cli import adapt, report, reproduce, solve
 from driftway.cli.failures import UserError, explained, usage_problem
 from driftway.cli.terminal import result, tell
 
@@ -26,8 +26,6 @@ app.command("adapt")(adapt.adapt)
 app.command("report")(report.report)
 app.command("solve")(solve.solve_cost)
 app.command("reproduce")(reproduce.reproduce)
-for name, command in (("bench", benchmarks.bench), ("evaluate", benchmarks.evaluate)):
-    app.command(name, add_help_option=False, context_settings=benchmarks.PASSED_ON)(command)
 
 
 def _version(wanted: bool) -> None:
@@ -55,8 +53,6 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except SystemExit as error:  # of the benchmarks' own command lines
-        return error.code if isinstance(error.code, int) else 1 if error.code else 0
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
