@@ -7,7 +7,7 @@ that. Rows that arrive one by one are gathered into batches.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sklearn.base import clone
 from driftway.adaptation import ContinuousTransportClassifier as Classifier
 from driftway.adaptation import ContinuousTransportRegressor as Regressor
 from driftway.adaptation.estimator import ContinuousTransport
-from driftway.arrays.validation import positive_integer
+from driftway.arrays.parameters import InstanceOf, Parameter, Whole, checked, documented
 
 try:
     from river import base
@@ -29,6 +29,26 @@ __all__ = ["ContinuousTransportClassifier", "ContinuousTransportRegressor"]
 Double = npt.NDArray[np.float64]
 
 
+def _declared(kind: type[ContinuousTransport]) -> tuple[Parameter, ...]:
+    """The parameters of a stream whose transport is of this kind."""
+    return (
+        Parameter(
+            "transport",
+            None,
+            InstanceOf(kind),
+            "What adapts, with its parameters.",
+            'None is one with `estimator=None` and `hypotheses="transport"`.',
+        ),
+        Parameter(
+            "batch_size",
+            100,
+            Whole(2),
+            "The number of unlabelled rows that `learn_one` gathers before it adapts to them.",
+        ),
+        Parameter("window_size", 1000, Whole(), "The number of labelled rows that are kept, the latest."),
+    )
+
+
 class _Stream:
     """What classifier and regressor share: labelled rows are the source, the others are batches to adapt to.
 
@@ -36,15 +56,13 @@ class _Stream:
     mean over the labelled rows, and one that no labelled row had is passed over.
     """
 
+    _parameters: ClassVar[tuple[Parameter, ...]]
     _kind: type[ContinuousTransport]
     _number: type[np.generic]
 
     def __init__(self, transport: Any = None, batch_size: int = 100, window_size: int = 1000) -> None:
-        if transport is not None and not isinstance(transport, self._kind):
-            raise TypeError(f"transport must be a driftway.{self._kind.__name__}, got {type(transport).__name__}")
-        self.transport = transport
-        self.batch_size = positive_integer("batch_size", batch_size, minimum=2)
-        self.window_size = positive_integer("window_size", window_size)
+        self.transport, self.batch_size, self.window_size = transport, batch_size, window_size
+        checked(self)
         self._features: list[Any] = []
         self._labelled = np.empty((0, 0))  # NaN where a row lacks a feature
         self._targets: npt.NDArray[Any] = np.empty(0, dtype=self._number)
@@ -193,6 +211,7 @@ def _placed(values: Double, names: list[Any], features: list[Any]) -> Double:
     return placed
 
 
+@documented
 class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     """A classifier for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
 
@@ -202,12 +221,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    transport
-        A `driftway.ContinuousTransportClassifier` with its parameters; the default one if not given.
-    batch_size
-        The number of unlabelled rows that `learn_one` gathers before it adapts to them.
-    window_size
-        The number of labelled rows that are kept, the latest.
+    {parameters}
 
     Attributes
     ----------
@@ -239,6 +253,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
     """
 
+    _parameters = _declared(Classifier)
     _kind = Classifier
     _number = np.intp
 
@@ -346,6 +361,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return np.array([number[label] for label in targets], dtype=np.intp)
 
 
+@documented
 class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     """A regression for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
 
@@ -355,12 +371,7 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
 
     Parameters
     ----------
-    transport
-        A `driftway.ContinuousTransportRegressor` with its parameters; the default one if not given.
-    batch_size
-        The number of unlabelled rows that `learn_one` gathers before it adapts to them.
-    window_size
-        The number of labelled rows that are kept, the latest.
+    {parameters}
 
     Attributes
     ----------
@@ -382,6 +393,7 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
 
     """
 
+    _parameters = _declared(Regressor)
     _kind = Regressor
     _number = np.float64
 

@@ -13,11 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.parameters import CLASSIFIER
 from driftway.adaptation.source.automatic import AutomaticClassifier
+from driftway.arrays.parameters import documented
 
 Double = npt.NDArray[np.float64]
 
 
+@documented
 class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     """A classifier for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
@@ -33,44 +36,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Parameters
     ----------
-    estimator : "auto", None or a scikit-learn classifier
-        What answers. "auto" is a calibrated vote of usual classifiers, chosen on the source alone and fitted once; None
-        is 1-nearest-neighbour, as in the paper. On the transported source it is trained at every step, so there "auto"
-        is 1-nearest-neighbour, too.
-    hypotheses : "auto", "sensors" or "transport"
-        What may drift: gains and offsets of the features and the mix of the classes; what transport follows; or both.
-        "auto" is both, and transport alone where a map, a motion, a static cost, labels or a renewed source was asked
-        for.
-    cost : "sequential" or "static"
-        Transport from where the source was carried to, or always from where it began.
-    metric : see `PointCloudCost`
-    epsilon : float
-        The strength of the entropy, in units of the mean cost unless `relative_epsilon=False`.
-    relative_epsilon : bool
-    time_weight : float
-        η_t of the paper, in the `mean` normalisation: the images stay near where they are expected.
-    label_weight : float
-        η_c of the paper: the group lasso keeps classes apart; in units of the mean cost as `epsilon` is.
-    map : "auto", "barycentric", "affine", "kernel" or a `MapModel`
-        How images are made of the raw barycentric ones.
-    motion : "auto", None, "affine", "classes" or a `MotionModel`
-        Where the source is expected next.
-    labels : "auto", "classifier", "plan" or a `Labels`
-        What the estimator is trained on: the mapped source, or the batch with labels read off the plan.
-    source : "kept", "renewed" or a `Renewal`
-        Whether the source keeps its points, or the labelled batch takes its place.
-    marginals : "balanced", "estimated" or a `Marginals`
-        Whether classes have the same masses in every batch as in the source.
-    clusters : bool
-        Whether classes that are clusters, as the labelled data tell, may be followed as Gaussians with free masses;
-        only where map and motion are "auto", the cost is sequential and the source kept.
-    scale : "auto", "common", "features" or None
-        Units of the features: one for all, one for each, or as they are. "auto" asks the labelled data.
-    stay : bool
-        Whether it is a hypothesis that nothing moved, so that the source's own classifier may answer.
-    on_bad_batch : "raise" or "skip"
-        What to do with a batch that cannot be used: other columns, infinities, all points equal.
-    tol, solver_iterations, engine : `tol`, `max_iter` and `engine` of `driftway.solve`
+    {parameters}
 
     Notes
     -----
@@ -102,6 +68,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     """
 
+    _parameters = CLASSIFIER
     _groups_matter = True
 
     def predict_proba(self, X: Any) -> Double:

@@ -7,7 +7,7 @@ targets are a sequence of batches in the order of the magnitudes of their labels
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from driftway.adaptation.classifier import ContinuousTransportClassifier
 from driftway.adaptation.estimator import ContinuousTransport
 from driftway.adaptation.regressor import ContinuousTransportRegressor
+from driftway.arrays.parameters import InstanceOf, Parameter, checked, documented
 
 Labels = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -53,6 +54,12 @@ def adapt_domains(
         transport.partial_fit(_safe_indexing(X, rows), sample_weight=weights)
         after[label] = copy(transport)  # a step replaces what it changes, so that a shallow copy stays as it is
     return after
+
+
+def _declared(kind: type[ContinuousTransport]) -> tuple[Parameter, ...]:
+    return (
+        Parameter("transport", None, InstanceOf(kind), "What adapts, with its parameters.", "None is the default one."),
+    )
 
 
 class DomainTransport(MetaEstimatorMixin, BaseEstimator):
@@ -95,9 +102,8 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         [-1, -2]
 
         """
+        checked(self)
         transport = self._default() if self.transport is None else clone(self.transport)
-        if not isinstance(transport, self._kind):
-            raise TypeError(f"transport must be a {self._kind.__name__}, got {type(transport).__name__}")
         if sample_domain is None:
             self.source_ = transport.fit(X, y, sample_weight=sample_weight)
             self.transports_: dict[int, ContinuousTransport] = {}
@@ -219,6 +225,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
 
     # What the two estimators do differently.
 
+    _parameters: ClassVar[tuple[Parameter, ...]]
     _kind: type[ContinuousTransport]
 
     def _default(self) -> ContinuousTransport:
@@ -260,6 +267,7 @@ def _source_targets(y: Any, source: Rows) -> Any:
     return np.array(found.tolist()) if getattr(found, "dtype", None) == np.dtype(object) else found
 
 
+@documented
 class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     """A classifier for a labelled source and a sequence of unlabelled targets in one array.
 
@@ -268,8 +276,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
 
     Parameters
     ----------
-    transport : ContinuousTransportClassifier, optional
-        With its parameters; the default one if not given.
+    {parameters}
 
     Attributes
     ----------
@@ -299,6 +306,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
 
     __metadata_request__predict_proba = {"sample_domain": True}  # noqa: RUF012
 
+    _parameters = _declared(ContinuousTransportClassifier)
     _kind = ContinuousTransportClassifier
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[np.float64]:
@@ -374,6 +382,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
         return self._of_source("classes_")
 
 
+@documented
 class DomainTransportRegressor(RegressorMixin, DomainTransport):
     """A regression for a labelled source and a sequence of unlabelled targets in one array.
 
@@ -382,8 +391,7 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
 
     Parameters
     ----------
-    transport : ContinuousTransportRegressor, optional
-        With its parameters; the default one if not given.
+    {parameters}
 
     Attributes
     ----------
@@ -408,6 +416,7 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
 
     """
 
+    _parameters = _declared(ContinuousTransportRegressor)
     _kind = ContinuousTransportRegressor
 
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:

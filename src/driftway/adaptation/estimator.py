@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from driftway.adaptation.labels import Labels, Sample
 from driftway.adaptation.maps import MapModel
 from driftway.adaptation.marginals import Marginals
 from driftway.adaptation.motion import MotionModel
-from driftway.adaptation.parameters import (
+from driftway.adaptation.recording import of_sensors, of_transport
+from driftway.adaptation.renewal import Renewal
+from driftway.adaptation.resolution import (
     hypotheses_of,
     labels_of,
     may_follow_clusters,
@@ -33,8 +35,6 @@ from driftway.adaptation.parameters import (
     settings_of,
     tracks_of,
 )
-from driftway.adaptation.recording import of_sensors, of_transport
-from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.scaling import fit_scaling
 from driftway.adaptation.source.answers import fitted_clone
 from driftway.adaptation.source.view import source_views
@@ -42,6 +42,7 @@ from driftway.adaptation.tracker import Panel, Told, Tracker, TrackerState, Voic
 from driftway.adaptation.tracker_arrays import unpacked
 from driftway.adaptation.tracking import Settings
 from driftway.adaptation.words import in_words
+from driftway.arrays.parameters import Parameter
 from driftway.arrays.validation import points
 from driftway.engines.cores import single_blas
 
@@ -85,6 +86,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     """
 
+    _parameters: ClassVar[tuple[Parameter, ...]]
     _groups_matter = False
     _tracker: Tracker
     _state: TrackerState
@@ -208,7 +210,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self)
         began = time.perf_counter()
-        settings = settings_of(self, heaps=self._carried.heaps, classes=self._groups_matter)
+        settings = settings_of(self, heaps=self._carried.heaps)
         try:
             batch, b, held = self._check_batch(X, sample_weight)
         except (ValueError, TypeError) as error:
@@ -523,7 +525,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         (1, 'skip')
 
         """
-        settings_of(self, heaps=None, classes=self._groups_matter)
+        settings_of(self, heaps=None)
         saved.take_up(self, path)
         return self
 
@@ -560,8 +562,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return carried
 
     def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
-        settings_of(self, heaps=None, classes=self._groups_matter)
-        kinds = hypotheses_of(self, classes=self._groups_matter)
+        settings_of(self, heaps=None)
+        kinds = hypotheses_of(self)
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite="allow-nan"
         )
@@ -595,7 +597,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _hypotheses(self, carried: Carried, kinds: tuple[str, ...]) -> Tracker:
         """All hypotheses of the source; the transported one is trained as it is asked."""
-        settings = settings_of(self, heaps=carried.heaps, classes=self._groups_matter)
+        settings = settings_of(self, heaps=carried.heaps)
         panels: tuple[Panel, ...] = ()
         if "sensors" in kinds:
             groups = self._bins(carried.targets, carried.groups)
@@ -608,7 +610,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _resume(self, carried: Carried, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Takes up the state of saved arrays; what was learned from the source is learned again, to the same bits."""
-        kinds = hypotheses_of(self, classes=self._groups_matter)
+        kinds = hypotheses_of(self)
         with single_blas():
             if "sensors" in kinds:  # the source is kept, and a state to return to
                 if len(carried.groups) != len(self._source) or np.unique(carried.groups).size != (self._classes or 1):

@@ -12,13 +12,16 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.parameters import REGRESSOR
 from driftway.adaptation.source.automatic import AutomaticRegressor
+from driftway.arrays.parameters import documented
 
 Double = npt.NDArray[np.float64]
 
 BINS = 5  # parts of the targets' range, of equal mass, whose shares may change as those of classes do
 
 
+@documented
 class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     """A regression for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
@@ -27,13 +30,7 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
 
     Parameters
     ----------
-    estimator : "auto", None or a scikit-learn regressor
-        What answers. "auto" is the mean of those among random forest, ridge regression and 5 nearest neighbours that do
-        best on the source; None is one nearest neighbour.
-    label_weight : float
-        Has no effect on a regression.
-    hypotheses, cost, metric and all others :
-        As for `ContinuousTransportClassifier`.
+    {parameters}
 
     Attributes
     ----------
@@ -60,6 +57,8 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     True
 
     """
+
+    _parameters = REGRESSOR
 
     @property
     def batch_values_(self) -> Double:

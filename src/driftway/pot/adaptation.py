@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.arrays.interchange import Kind, kind_of, on_host
-from driftway.arrays.validation import finite_array, one_of, positive_integer
+from driftway.arrays.parameters import Parameter, checked, documented
+from driftway.arrays.validation import finite_array, positive_integer
 from driftway.arrays.validation import points as as_points
 from driftway.geometry.costs import PointCloudCost
 from driftway.pot.entropic import sinkhorn
+from driftway.pot.parameters import CONTINUOUS_MAP, GROUP_LASSO, SINKHORN, TIME_SMOOTH, Estimation, uniform
 from driftway.pot.regularized import sinkhorn_l1l2_gl, time_smooth
 from driftway.pot.supervision import forbid, normalized, one_hot
 
 Double = npt.NDArray[np.float64]
-Estimation = Callable[[Any], Any]
-
-
-def uniform(X: Any) -> Any:
-    """Equal masses of total 1, in the kind of X."""
-    return kind_of(X).wrap(np.full(len(X), 1.0 / len(X)))
 
 
 class Transport(BaseEstimator):
@@ -43,12 +38,12 @@ class Transport(BaseEstimator):
 
     """
 
+    _parameters: ClassVar[tuple[Parameter, ...]]
     metric: Any
     norm: str | None
     log: bool
     limit_max: float
     distribution_estimation: Estimation
-    out_of_sample_map: str
 
     def fit(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Self:
         """Finds the coupling of the source samples Xs with the target samples Xt.
@@ -75,7 +70,7 @@ class Transport(BaseEstimator):
         [0, 1, 2]
 
         """
-        one_of("out_of_sample_map", self.out_of_sample_map, self._maps())
+        checked(self)
         source, target = _samples("Xs", Xs), _samples("Xt", Xt)
         self._couple(Xs, Xt, source, source, target, ys, yt)
         return self
@@ -208,9 +203,6 @@ class Transport(BaseEstimator):
     def _solved(self, cost: Any, ys: Any, positions: Double, target: Double) -> Any:
         """The coupling and its log."""
 
-    def _maps(self) -> tuple[str, ...]:
-        return ("ferradans",)
-
     def _couple(self, Xs: Any, Xt: Any, source: Double, positions: Double, target: Double, ys: Any, yt: Any) -> None:
         """The coupling of source samples, whose costs are taken from where they are by now, with the target."""
         self._kind: Kind = kind_of(Xs, Xt)
@@ -240,18 +232,13 @@ class Transport(BaseEstimator):
         return kind_of(samples).wrap(moved)
 
 
+@documented
 class SinkhornTransport(Transport):
     """`ot.da.SinkhornTransport`: domain adaptation by entropic transport.
 
     Parameters
     ----------
-    reg_e : float
-        Strength of the entropy, positive.
-    out_of_sample_map : "continuous" or "ferradans"
-        How new samples are mapped: by the potentials, in the log domain, where POT's underflows; or as their nearest
-        neighbour among the samples of `fit`.
-    method, max_iter, tol, verbose, log, metric, norm, distribution_estimation, limit_max :
-        As in POT.
+    {parameters}
 
     Attributes
     ----------
@@ -272,6 +259,8 @@ class SinkhornTransport(Transport):
 
     """
 
+    _parameters = SINKHORN
+
     def __init__(
         self,
         reg_e: float = 1.0,
@@ -286,7 +275,7 @@ class SinkhornTransport(Transport):
         out_of_sample_map: str = "continuous",
         limit_max: float = np.inf,
     ) -> None:
-        one_of("out_of_sample_map", out_of_sample_map, self._maps())  # as POT does, before any data is seen
+        CONTINUOUS_MAP.check(out_of_sample_map)  # as POT does, before any data is seen
         self.reg_e = reg_e
         self.method = method
         self.max_iter = max_iter
@@ -315,9 +304,6 @@ class SinkhornTransport(Transport):
             return super().inverse_transform(Xs, ys, Xt, yt, batch_size)
         return self._continued("Xt", Xt, on_host(self.xs_), self._log_u, batch_size)
 
-    def _maps(self) -> tuple[str, ...]:
-        return ("continuous", "ferradans")
-
     def _solved(self, cost: Any, ys: Any, positions: Double, target: Double) -> Any:
         masses = on_host(self.mu_s), on_host(self.mu_t)
         coupling, log = sinkhorn(
@@ -338,18 +324,14 @@ class SinkhornTransport(Transport):
         return kind_of(samples).wrap(moved)
 
 
+@documented
 class SinkhornL1l2Transport(Transport):
     """`ot.da.SinkhornL1l2Transport`: domain adaptation by entropic transport with a group lasso over the source's
     labels.
 
     Parameters
     ----------
-    reg_e : float
-        Strength of the entropy, positive.
-    reg_cl : float
-        Weight of the group lasso, non-negative.
-    max_iter, max_inner_iter, tol, verbose, log, metric, norm, distribution_estimation, out_of_sample_map, limit_max :
-        As in POT.
+    {parameters}
 
     Attributes
     ----------
@@ -372,6 +354,8 @@ class SinkhornL1l2Transport(Transport):
     True
 
     """
+
+    _parameters = GROUP_LASSO
 
     def __init__(
         self,
@@ -419,6 +403,7 @@ class SinkhornL1l2Transport(Transport):
         )
 
 
+@documented
 class TimeSmoothTransport(Transport):
     """Entropic transport along a stream: the mapped source moves little from one target batch to the next.
 
@@ -428,16 +413,7 @@ class TimeSmoothTransport(Transport):
 
     Parameters
     ----------
-    reg_e : float
-        Strength of the entropy.
-    reg_t : float
-        Weight of the time regulariser, in the normalisation `normalization` of `driftway.TimeSmoothness`.
-    reg_cl : float
-        Weight of a group lasso over the labels of the source, which needs `ys` if it is positive.
-    max_iter, tol :
-        Sweeps over the plan at the most, and the certified gap to reach.
-    verbose, log, metric, norm, distribution_estimation, out_of_sample_map, limit_max :
-        As in POT's classes.
+    {parameters}
 
     Attributes
     ----------
@@ -455,6 +431,8 @@ class TimeSmoothTransport(Transport):
     True
 
     """
+
+    _parameters = TIME_SMOOTH
 
     def __init__(
         self,
