@@ -54,16 +54,53 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Examples
     --------
+    The classes change sides, and no label tells:
+
     >>> import numpy as np
     >>> from driftway import ContinuousTransportClassifier
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(100, 2)) + [[-2, 0]], np.zeros(100, int)
     >>> X[50:], y[50:] = X[50:] + [4, 0], 1
     >>> model = ContinuousTransportClassifier().fit(X, y)
-    >>> for angle in np.linspace(0.3, 3.0, 10):                       # the classes change sides
+    >>> for angle in np.linspace(0.3, 3.0, 10):
     ...     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     ...     model = model.partial_fit(X @ turn)
     >>> bool(model.score(X @ turn, y) > 0.95)
+    True
+
+    All methods, where the second sensor drifts; the estimator of None is one nearest neighbour:
+
+    >>> y = np.repeat(["low", "high"], 100)
+    >>> X = rng.normal(size=(200, 2)) + np.where(y == "high", 5, 0)[:, None]
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+    >>> model.classes_.tolist(), model.n_steps_, model.explain()
+    (['high', 'low'], 0, 'no batch has come since the source')
+    >>> for shift in (1.0, 2.0, 3.0):
+    ...     now = X + [0.0, shift]
+    ...     model = model.partial_fit(now)
+    >>> model.n_steps_, model.explain()
+    (3, 'since the source, feature 1 rose by 1.1 deviations')
+    >>> model.predict([[0.0, 3.0], [5.0, np.nan]]).tolist()
+    ['low', 'high']
+    >>> model.predict_proba(now).shape, model.batch_proba_.shape
+    ((200, 2), (200, 2))
+    >>> bool(abs(model.images_ - now).mean() < 0.3), bool((model.image_targets_ == y).all())
+    (True, True)
+    >>> bool(abs(model.transform(X) - now).mean() < 0.3), bool(abs(model.inverse_transform(now) - X).mean() < 0.3)
+    (True, True)
+
+    A file keeps the state. `load` takes the parameters from it as well, `restore` only the state:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> lenient = ContinuousTransportClassifier(estimator=None, on_bad_batch="skip")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.npz")
+    ...     same = ContinuousTransportClassifier.load(Path(folder) / "model.npz")
+    ...     lenient = lenient.restore(Path(folder) / "model.npz")
+    >>> same.on_bad_batch, lenient.on_bad_batch, lenient.n_steps_
+    ('raise', 'skip', 3)
+    >>> bool((same.predict(now) == model.predict(now)).all())
     True
 
     """
@@ -76,6 +113,8 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
         They are averages over all hypotheses about the drift, weighted by how far each is believed.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : array or data frame of shape (m, d)
@@ -85,18 +124,6 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         -------
         array of shape (m, K)
             One column per class, in the order of `classes_`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from driftway import ContinuousTransportClassifier
-        >>> y = np.repeat([0, 1], 30)
-        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
-        >>> model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)
-        >>> proba = model.predict_proba([[0.0, 0.0], [5.0, 5.0]])
-        >>> proba.argmax(axis=1).tolist(), bool(np.allclose(proba.sum(axis=1), 1.0))
-        ([0, 1], True)
 
         """
         check_is_fitted(self)
@@ -114,16 +141,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         If the transported source answers, they are the shares of the classes in the mass that every point received from
         the plan. They exist after the first `partial_fit`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import ContinuousTransportClassifier
-        >>> y = np.repeat([0, 1], 30)
-        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
-        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X + 1.0)
-        >>> model.batch_proba_.shape, bool((model.batch_proba_.argmax(axis=1) == y).all())
-        ((60, 2), True)
-
+        See the example of the class.
         """
         check_is_fitted(self)
         if not len(self.history_):

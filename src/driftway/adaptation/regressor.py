@@ -55,6 +55,10 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     True
     >>> bool(LinearRegression().fit(X, y).score(X + [3.0, 0.0], y) < 0.0)
     True
+    >>> model.batch_values_.shape, bool(np.allclose(model.batch_values_, model.predict(X + [3.0, 0.0])))
+    ((100,), True)
+
+    The other methods are those of `ContinuousTransportClassifier`; its example shows them.
 
     """
 
@@ -66,16 +70,7 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
 
         They exist after the first `partial_fit`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from driftway import ContinuousTransportRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> model = ContinuousTransportRegressor(LinearRegression()).fit(X, X[:, 0]).partial_fit(X)
-        >>> model.batch_values_.shape, bool(np.allclose(model.batch_values_, X[:, 0], atol=0.1))
-        ((50,), True)
-
+        See the example of the class.
         """
         check_is_fitted(self)
         if not len(self.history_):
