@@ -73,15 +73,7 @@ class _Stream:
     def transport_(self) -> ContinuousTransport:
         """The fitted transport with its `history_`; it exists when two labelled rows have come.
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.transport_.n_steps_
-        0
-
+        See the example of the class.
         """
         fitted = self._ready()
         if fitted is None:
@@ -122,20 +114,12 @@ class _Stream:
     def learn_many(self, X: Any, y: Any = None) -> None:
         """Learns a batch: a labelled one joins the source; an unlabelled one is adapted to.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : data frame of any library that river takes
         y : series of labels, or `None` for a batch that has none
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.learn_many(X + 0.5)
-        >>> model.transport_.n_steps_
-        1
 
         """
         frame = into_frame(X)
@@ -244,12 +228,18 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     ...     return pd.DataFrame({"wind": wind, "wave": rng.normal(size=100) - time}), pd.Series(y)
 
     >>> model = ContinuousTransportClassifier()
+    >>> model.predict_proba_one({"wind": 0.0, "wave": 0.0})  # no label has been seen
+    {}
     >>> model.learn_many(*batch(0))
     >>> for time in range(1, 11):
     ...     X, y = batch(time)
     ...     model.learn_many(X)
     >>> bool((model.predict_many(X) == y).mean() > 0.95)
     True
+    >>> model.predict_proba_many(X).columns.tolist(), model.predict_proba_one({"wind": 10.0, "wave": -10.0})
+    (['calm', 'storm'], {'calm': 1.0, 'storm': 0.0})
+    >>> model.transport_.n_steps_
+    10
 
     """
 
@@ -268,6 +258,8 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every label seen; an empty dictionary before the first.
 
+        See the example of the class.
+
         Parameters
         ----------
         x : dict
@@ -277,23 +269,14 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         -------
         dict of label to float
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.predict_proba_one({"x": 0.2})
-        {}
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.predict_proba_one({"x": 0.2})
-        {'a': 1.0, 'b': 0.0}
-
         """
         proba = self._proba(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))
         return dict(zip(self.classes_, proba[0].tolist(), strict=True))
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probabilities of the labels seen, one row per row of X.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -304,15 +287,6 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         data frame of that library
             One column per label.
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.predict_proba_many(X)["b"].tolist()
-        [0.0, 0.0, 1.0, 1.0]
-
         """
         frame = into_frame(X)
         proba = self._proba(list(frame.columns), to_numpy(frame))
@@ -321,6 +295,8 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     def predict_many(self, X: Any) -> Any:
         """The predicted labels of the rows of X; missing values before the first label was seen.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : data frame of any library that river takes
@@ -328,15 +304,6 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         Returns
         -------
         series of that library
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.predict_many(pd.DataFrame({"x": [0.2, 5.2]})).tolist()
-        ['a', 'b']
 
         """
         frame = into_frame(X)
@@ -385,6 +352,8 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     >>> from driftway.river import ContinuousTransportRegressor
     >>> X = pd.DataFrame({"x": np.linspace(0.0, 1.0, 30)})
     >>> model = ContinuousTransportRegressor()
+    >>> model.predict_one({"x": 0.0})  # no value has been seen
+    0.0
     >>> model.learn_many(X, 2.0 * X["x"])
     >>> for shift in (0.2, 0.4, 0.6):  # the sensor drifts
     ...     model.learn_many(X + shift)
@@ -400,6 +369,8 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
         """The predicted value of a row; 0 before any was learnt.
 
+        See the example of the class.
+
         Parameters
         ----------
         x : dict
@@ -409,22 +380,13 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
         -------
         float
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportRegressor
-        >>> model, X = ContinuousTransportRegressor(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.predict_one({"x": 5.1})
-        0.0
-        >>> model.learn_many(X, 10.0 * X["x"])
-        >>> model.predict_one({"x": 5.1})
-        50.0
-
         """
         return float(self._values(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))[0])
 
     def predict_many(self, X: Any) -> Any:
         """The predicted values of the rows of X; 0 before any was learnt.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -433,15 +395,6 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
         Returns
         -------
         series of that library
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportRegressor
-        >>> model, X = ContinuousTransportRegressor(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, 10.0 * X["x"])
-        >>> model.predict_many(pd.DataFrame({"x": [0.1, 5.1]})).tolist()
-        [0.0, 50.0]
 
         """
         frame = into_frame(X)
