@@ -75,6 +75,8 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> Self:
         """Fits the source and adapts to the targets, one after another.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : array or data frame of shape (n, d)
@@ -89,17 +91,6 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 60), np.repeat([1, -1, -2], 40)
-        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None] - np.minimum(domain, 0)[:, None]
-        >>> masked = np.where(domain < 0, -1, y)
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, masked, sample_domain=domain).domains_
-        [-1, -2]
 
         """
         checked(self)
@@ -123,6 +114,8 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[Any]:
         """The predicted targets of rows, each by the estimator of its domain.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : array or data frame of shape (m, d)
@@ -134,17 +127,6 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         -------
         array of shape (m,)
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 60), np.repeat([1, -1, -2], 40)
-        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None] - np.minimum(domain, 0)[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model = model.fit(X, y, sample_domain=domain)
-        >>> model.predict([[0.0, 0.0], [7.0, 7.0]], sample_domain=[1, -2]).tolist()
-        [0, 1]
-
         """
         return self._by_domain("predict", X, sample_domain)
 
@@ -152,16 +134,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def transport_(self) -> ContinuousTransport:
         """The transport of the present: that of the last target, or of the source if there is no target.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
-        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, y, sample_domain=domain).transport_.n_steps_
-        1
-
+        See the example of the class.
         """
         check_is_fitted(self)
         return list(self.transports_.values())[-1] if self.transports_ else self.source_
@@ -170,16 +143,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def domains_(self) -> list[int]:
         """The labels of the targets, in the order in which they were adapted to.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 60), np.repeat([-2, -1, 0], 40)
-        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, y, sample_domain=domain).domains_
-        [-1, -2]
-
+        See the example of the class.
         """
         check_is_fitted(self)
         return list(self.transports_)
@@ -188,14 +152,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def n_features_in_(self) -> int:
         """The number of features seen by `fit`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
-        >>> DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y).n_features_in_
-        3
-
+        See the example of the class.
         """
         return self._of_source("n_features_in_")
 
@@ -203,15 +160,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def feature_names_in_(self) -> npt.NDArray[Any]:
         """The names of the features seen by `fit`; they exist if all of them are strings.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y)
-        >>> hasattr(model, "feature_names_in_")  # an array has none
-        False
-
+        See the example of the class.
         """
         return self._of_source("feature_names_in_")
 
@@ -301,6 +250,14 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     >>> model = model.fit(X, masked, sample_domain=domain)
     >>> bool(model.score(X, y, sample_domain=domain) > 0.95)
     True
+    >>> model.classes_.tolist(), model.domains_, model.transport_.n_steps_
+    ([0, 1], [-1, -2, -3, -4], 4)
+    >>> model.predict([[5.0, 0.0], [8.0, 4.0]], sample_domain=[1, -4]).tolist()  # each as its domain is
+    [1, 0]
+    >>> model.predict_proba(X, sample_domain=domain).shape
+    (300, 2)
+    >>> model.n_features_in_, hasattr(model, "feature_names_in_")  # an array has no names
+    (2, False)
 
     """
 
@@ -311,6 +268,8 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[np.float64]:
         """The probabilities of the classes, for each row by the estimator of its domain.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -323,22 +282,13 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
         array of shape (m, K)
             One column per class, in the order of `classes_`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
-        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> proba = model.fit(X, y, sample_domain=domain).predict_proba(X, sample_domain=domain)
-        >>> proba.shape, bool((proba.argmax(axis=1) == y).all())
-        ((80, 2), True)
-
         """
         return self._by_domain("predict_proba", X, sample_domain)
 
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
         """The accuracy of the predictions, each by the estimator of its domain.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -353,16 +303,6 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
         -------
         float
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
-        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, y, sample_domain=domain).score(X, y, sample_domain=domain)
-        1.0
-
         """
         return float(accuracy_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))
 
@@ -370,14 +310,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     def classes_(self) -> npt.NDArray[Any]:
         """The class labels of the source, sorted.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat(["b", "a"], 10)
-        >>> DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y).classes_.tolist()
-        ['a', 'b']
-
+        See the example of the class.
         """
         return self._of_source("classes_")
 
@@ -422,6 +355,8 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
         """R² of the predictions, each by the estimator of its domain.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : array or data frame of shape (m, d)
@@ -434,17 +369,6 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
         Returns
         -------
         float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from driftway.adaptation import ContinuousTransportRegressor, DomainTransportRegressor
-        >>> X, domain = np.random.default_rng(0).normal(size=(80, 2)), np.repeat([1, -1], 40)
-        >>> model = DomainTransportRegressor(ContinuousTransportRegressor(LinearRegression()))
-        >>> model = model.fit(X, X[:, 0], sample_domain=domain)
-        >>> bool(model.score(X, X[:, 0], sample_domain=domain) > 0.9)
-        True
 
         """
         return float(r2_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))
