@@ -208,7 +208,7 @@ class TestSourceAndBatchesInOneArray:
 
     def test_other_errors(self) -> None:
         X, y, domain = moons(steps=1)
-        with pytest.raises(TypeError, match="transport must be a ContinuousTransportClassifier"):
+        with pytest.raises(TypeError, match=r"transport must be a driftway\.ContinuousTransportClassifier"):
             DomainTransportClassifier(ContinuousTransportRegressor()).fit(X, y)
         model = DomainTransportClassifier().fit(X, y, sample_domain=domain)
         with pytest.raises(ValueError, match=r"targets \[-5\] that were not in fit, which had \[-1\]"):

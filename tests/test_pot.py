@@ -462,6 +462,10 @@ def test_bad_input_is_named() -> None:
         SinkhornTransport(out_of_sample_map="unknown")
     with pytest.raises(ValueError, match="norm must be one of"):
         SinkhornTransport(norm="mean").fit(Xs=XS, Xt=XT)
+    with pytest.raises(ValueError, match="reg_e must be in"):
+        SinkhornTransport(reg_e=0.0).fit(Xs=XS, Xt=XT)
+    with pytest.raises(ValueError, match="reg_t must be in"):
+        TimeSmoothTransport(reg_t=-1.0).fit(Xs=XS, Xt=XT)
     with pytest.raises(ValueError, match="ys must have one label per sample, 30 in all"):
         SinkhornTransport().fit(Xs=XS, Xt=XT).transform_labels(YT)
 

@@ -10,7 +10,8 @@ from problems import data, problem
 from driftway import ForwardBackward, PointCloudCost, Problem
 from driftway.engines import Threads
 from driftway.geometry.matrices import Dense
-from driftway.problem.model import Model, Point
+from driftway.problem.model import Model
+from driftway.problem.point import Point
 from driftway.solvers.forward_backward.step import bregman, forward_backward, notch
 
 NEAR = [1e-2, 1e-4, 1e-5, 1e-6, 1e-7]

@@ -18,6 +18,7 @@ PASSED_OVER = {
     "saved.py",
     "tracker_arrays.py",
     "parameters.py",
+    "resolution.py",
     "tracks.py",
     "shapes.py",
     "permitted.py",

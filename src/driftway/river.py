@@ -7,7 +7,7 @@ that. Rows that arrive one by one are gathered into batches.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sklearn.base import clone
 from driftway.adaptation import ContinuousTransportClassifier as Classifier
 from driftway.adaptation import ContinuousTransportRegressor as Regressor
 from driftway.adaptation.estimator import ContinuousTransport
-from driftway.arrays.validation import positive_integer
+from driftway.arrays.parameters import InstanceOf, Parameter, Whole, checked, documented
 
 try:
     from river import base
@@ -29,6 +29,26 @@ __all__ = ["ContinuousTransportClassifier", "ContinuousTransportRegressor"]
 Double = npt.NDArray[np.float64]
 
 
+def _declared(kind: type[ContinuousTransport]) -> tuple[Parameter, ...]:
+    """The parameters of a stream whose transport is of this kind."""
+    return (
+        Parameter(
+            "transport",
+            None,
+            InstanceOf(kind),
+            "What adapts, with its parameters.",
+            'None is one with `estimator=None` and `hypotheses="transport"`.',
+        ),
+        Parameter(
+            "batch_size",
+            100,
+            Whole(2),
+            "The number of unlabelled rows that `learn_one` gathers before it adapts to them.",
+        ),
+        Parameter("window_size", 1000, Whole(), "The number of labelled rows that are kept, the latest."),
+    )
+
+
 class _Stream:
     """What classifier and regressor share: labelled rows are the source, the others are batches to adapt to.
 
@@ -36,15 +56,13 @@ class _Stream:
     mean over the labelled rows, and one that no labelled row had is passed over.
     """
 
+    _parameters: ClassVar[tuple[Parameter, ...]]
     _kind: type[ContinuousTransport]
     _number: type[np.generic]
 
     def __init__(self, transport: Any = None, batch_size: int = 100, window_size: int = 1000) -> None:
-        if transport is not None and not isinstance(transport, self._kind):
-            raise TypeError(f"transport must be a driftway.{self._kind.__name__}, got {type(transport).__name__}")
-        self.transport = transport
-        self.batch_size = positive_integer("batch_size", batch_size, minimum=2)
-        self.window_size = positive_integer("window_size", window_size)
+        self.transport, self.batch_size, self.window_size = transport, batch_size, window_size
+        checked(self)
         self._features: list[Any] = []
         self._labelled = np.empty((0, 0))  # NaN where a row lacks a feature
         self._targets: npt.NDArray[Any] = np.empty(0, dtype=self._number)
@@ -55,15 +73,7 @@ class _Stream:
     def transport_(self) -> ContinuousTransport:
         """The fitted transport with its `history_`; it exists when two labelled rows have come.
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.transport_.n_steps_
-        0
-
+        See the example of the class.
         """
         fitted = self._ready()
         if fitted is None:
@@ -104,20 +114,12 @@ class _Stream:
     def learn_many(self, X: Any, y: Any = None) -> None:
         """Learns a batch: a labelled one joins the source; an unlabelled one is adapted to.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : data frame of any library that river takes
         y : series of labels, or `None` for a batch that has none
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.learn_many(X + 0.5)
-        >>> model.transport_.n_steps_
-        1
 
         """
         frame = into_frame(X)
@@ -193,6 +195,7 @@ def _placed(values: Double, names: list[Any], features: list[Any]) -> Double:
     return placed
 
 
+@documented
 class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     """A classifier for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
 
@@ -202,12 +205,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    transport
-        A `driftway.ContinuousTransportClassifier` with its parameters; the default one if not given.
-    batch_size
-        The number of unlabelled rows that `learn_one` gathers before it adapts to them.
-    window_size
-        The number of labelled rows that are kept, the latest.
+    {parameters}
 
     Attributes
     ----------
@@ -230,15 +228,22 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     ...     return pd.DataFrame({"wind": wind, "wave": rng.normal(size=100) - time}), pd.Series(y)
 
     >>> model = ContinuousTransportClassifier()
+    >>> model.predict_proba_one({"wind": 0.0, "wave": 0.0})  # no label has been seen
+    {}
     >>> model.learn_many(*batch(0))
     >>> for time in range(1, 11):
     ...     X, y = batch(time)
     ...     model.learn_many(X)
     >>> bool((model.predict_many(X) == y).mean() > 0.95)
     True
+    >>> model.predict_proba_many(X).columns.tolist(), model.predict_proba_one({"wind": 10.0, "wave": -10.0})
+    (['calm', 'storm'], {'calm': 1.0, 'storm': 0.0})
+    >>> model.transport_.n_steps_
+    10
 
     """
 
+    _parameters = _declared(Classifier)
     _kind = Classifier
     _number = np.intp
 
@@ -253,6 +258,8 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every label seen; an empty dictionary before the first.
 
+        See the example of the class.
+
         Parameters
         ----------
         x : dict
@@ -262,23 +269,14 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         -------
         dict of label to float
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.predict_proba_one({"x": 0.2})
-        {}
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.predict_proba_one({"x": 0.2})
-        {'a': 1.0, 'b': 0.0}
-
         """
         proba = self._proba(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))
         return dict(zip(self.classes_, proba[0].tolist(), strict=True))
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probabilities of the labels seen, one row per row of X.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -289,15 +287,6 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         data frame of that library
             One column per label.
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.predict_proba_many(X)["b"].tolist()
-        [0.0, 0.0, 1.0, 1.0]
-
         """
         frame = into_frame(X)
         proba = self._proba(list(frame.columns), to_numpy(frame))
@@ -306,6 +295,8 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     def predict_many(self, X: Any) -> Any:
         """The predicted labels of the rows of X; missing values before the first label was seen.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : data frame of any library that river takes
@@ -313,15 +304,6 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         Returns
         -------
         series of that library
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportClassifier
-        >>> model, X = ContinuousTransportClassifier(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, pd.Series(["a", "a", "b", "b"]))
-        >>> model.predict_many(pd.DataFrame({"x": [0.2, 5.2]})).tolist()
-        ['a', 'b']
 
         """
         frame = into_frame(X)
@@ -346,6 +328,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return np.array([number[label] for label in targets], dtype=np.intp)
 
 
+@documented
 class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     """A regression for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
 
@@ -355,12 +338,7 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
 
     Parameters
     ----------
-    transport
-        A `driftway.ContinuousTransportRegressor` with its parameters; the default one if not given.
-    batch_size
-        The number of unlabelled rows that `learn_one` gathers before it adapts to them.
-    window_size
-        The number of labelled rows that are kept, the latest.
+    {parameters}
 
     Attributes
     ----------
@@ -374,6 +352,8 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     >>> from driftway.river import ContinuousTransportRegressor
     >>> X = pd.DataFrame({"x": np.linspace(0.0, 1.0, 30)})
     >>> model = ContinuousTransportRegressor()
+    >>> model.predict_one({"x": 0.0})  # no value has been seen
+    0.0
     >>> model.learn_many(X, 2.0 * X["x"])
     >>> for shift in (0.2, 0.4, 0.6):  # the sensor drifts
     ...     model.learn_many(X + shift)
@@ -382,11 +362,14 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
 
     """
 
+    _parameters = _declared(Regressor)
     _kind = Regressor
     _number = np.float64
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
         """The predicted value of a row; 0 before any was learnt.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -397,22 +380,13 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
         -------
         float
 
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportRegressor
-        >>> model, X = ContinuousTransportRegressor(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.predict_one({"x": 5.1})
-        0.0
-        >>> model.learn_many(X, 10.0 * X["x"])
-        >>> model.predict_one({"x": 5.1})
-        50.0
-
         """
         return float(self._values(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))[0])
 
     def predict_many(self, X: Any) -> Any:
         """The predicted values of the rows of X; 0 before any was learnt.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -421,15 +395,6 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
         Returns
         -------
         series of that library
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from driftway.river import ContinuousTransportRegressor
-        >>> model, X = ContinuousTransportRegressor(), pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
-        >>> model.learn_many(X, 10.0 * X["x"])
-        >>> model.predict_many(pd.DataFrame({"x": [0.1, 5.1]})).tolist()
-        [0.0, 50.0]
 
         """
         frame = into_frame(X)

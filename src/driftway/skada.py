@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftway.adaptation import ContinuousTransportClassifier, ContinuousTransportRegressor
 from driftway.adaptation.domains import Labels, adapt_domains, domain_labels, in_order
 from driftway.adaptation.estimator import ContinuousTransport as Transport
+from driftway.arrays.parameters import CheckedLater, Parameter, documented
 
 try:
     from skada import make_da_pipeline
@@ -31,6 +32,24 @@ __all__ = ["ContinuousTransport", "ContinuousTransportAdapter"]
 Double = npt.NDArray[np.float64]
 
 
+PARAMETERS = (
+    Parameter(
+        "transport",
+        None,
+        CheckedLater("ContinuousTransportClassifier, ContinuousTransportRegressor or None"),
+        "What carries the domains, with its parameters.",
+        'None is one with `hypotheses="transport"`: a classifier if the labels are classes, else a regressor.',
+    ),
+    Parameter(
+        "auto_fit_new_domain",
+        False,
+        CheckedLater("bool"),
+        "Whether `transform` adapts to domains it has not seen yet, instead of raising.",
+    ),
+)
+
+
+@documented
 class ContinuousTransportAdapter(BaseTestTimeAdapter):
     """Carries every target domain back to where the source is, along the drift from domain to domain.
 
@@ -39,10 +58,7 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
 
     Parameters
     ----------
-    transport : ContinuousTransportClassifier or ContinuousTransportRegressor, optional
-        With its parameters. By default a classifier if the labels are classes, else a regressor.
-    auto_fit_new_domain : bool
-        Whether `transform` adapts to domains it has not seen yet, instead of raising.
+    {parameters}
 
     Attributes
     ----------
@@ -69,6 +85,8 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
     True
 
     """
+
+    _parameters = PARAMETERS
 
     def __init__(self, transport: Any = None, auto_fit_new_domain: bool = False) -> None:
         super().__init__(auto_fit_new_domain=auto_fit_new_domain)

@@ -2,7 +2,6 @@
 
 from driftway.adaptation.classifier import ContinuousTransportClassifier
 from driftway.adaptation.domains import DomainTransportClassifier, DomainTransportRegressor
-from driftway.adaptation.estimator import AdaptationWarning
 from driftway.adaptation.labels import Labels
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
 from driftway.adaptation.marginals import Marginals
@@ -11,6 +10,7 @@ from driftway.adaptation.regressor import ContinuousTransportRegressor
 from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.selection import CircularScore
 from driftway.adaptation.stream import Adapted, adapt_stream
+from driftway.adaptation.warning import AdaptationWarning
 
 __all__ = [
     "AdaptationWarning",

@@ -13,12 +13,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.parameters import CLASSIFIER
 from driftway.adaptation.source.automatic import AutomaticClassifier
+from driftway.arrays.parameters import documented
 from driftway.engines.cores import single_blas
 
 Double = npt.NDArray[np.float64]
 
 
+@documented
 class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     """A classifier for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
@@ -34,44 +37,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Parameters
     ----------
-    estimator : "auto", None or a scikit-learn classifier
-        What answers. "auto" is a calibrated vote of usual classifiers, chosen on the source alone and fitted once; None
-        is 1-nearest-neighbour, as in the paper. On the transported source it is trained at every step, so there "auto"
-        is 1-nearest-neighbour, too.
-    hypotheses : "auto", "sensors" or "transport"
-        What may drift: gains and offsets of the features and the mix of the classes; what transport follows; or both.
-        "auto" is both, and transport alone where a map, a motion, a static cost, labels or a renewed source was asked
-        for.
-    cost : "sequential" or "static"
-        Transport from where the source was carried to, or always from where it began.
-    metric : see `PointCloudCost`
-    epsilon : float
-        The strength of the entropy, in units of the mean cost unless `relative_epsilon=False`.
-    relative_epsilon : bool
-    time_weight : float
-        η_t of the paper, in the `mean` normalisation: the images stay near where they are expected.
-    label_weight : float
-        η_c of the paper: the group lasso keeps classes apart; in units of the mean cost as `epsilon` is.
-    map : "auto", "barycentric", "affine", "kernel" or a `MapModel`
-        How images are made of the raw barycentric ones.
-    motion : "auto", None, "affine", "classes" or a `MotionModel`
-        Where the source is expected next.
-    labels : "auto", "classifier", "plan" or a `Labels`
-        What the estimator is trained on: the mapped source, or the batch with labels read off the plan.
-    source : "kept", "renewed" or a `Renewal`
-        Whether the source keeps its points, or the labelled batch takes its place.
-    marginals : "balanced", "estimated" or a `Marginals`
-        Whether classes have the same masses in every batch as in the source.
-    clusters : bool
-        Whether classes that are clusters, as the labelled data tell, may be followed as Gaussians with free masses;
-        only where map and motion are "auto", the cost is sequential and the source kept.
-    scale : "auto", "common", "features" or None
-        Units of the features: one for all, one for each, or as they are. "auto" asks the labelled data.
-    stay : bool
-        Whether it is a hypothesis that nothing moved, so that the source's own classifier may answer.
-    on_bad_batch : "raise" or "skip"
-        What to do with a batch that cannot be used: other columns, infinities, all points equal.
-    tol, solver_iterations, engine : `tol`, `max_iter` and `engine` of `driftway.solve`
+    {parameters}
 
     Notes
     -----
@@ -89,26 +55,66 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Examples
     --------
+    The classes change sides, and no label tells:
+
     >>> import numpy as np
     >>> from driftway import ContinuousTransportClassifier
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(100, 2)) + [[-2, 0]], np.zeros(100, int)
     >>> X[50:], y[50:] = X[50:] + [4, 0], 1
     >>> model = ContinuousTransportClassifier().fit(X, y)
-    >>> for angle in np.linspace(0.3, 3.0, 10):                       # the classes change sides
+    >>> for angle in np.linspace(0.3, 3.0, 10):
     ...     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     ...     model = model.partial_fit(X @ turn)
     >>> bool(model.score(X @ turn, y) > 0.95)
     True
 
+    All methods, where the second sensor drifts; the estimator of None is one nearest neighbour:
+
+    >>> y = np.repeat(["low", "high"], 100)
+    >>> X = rng.normal(size=(200, 2)) + np.where(y == "high", 5, 0)[:, None]
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y)
+    >>> model.classes_.tolist(), model.n_steps_, model.explain()
+    (['high', 'low'], 0, 'no batch has come since the source')
+    >>> for shift in (1.0, 2.0, 3.0):
+    ...     now = X + [0.0, shift]
+    ...     model = model.partial_fit(now)
+    >>> model.n_steps_, model.explain()
+    (3, 'since the source, feature 1 rose by 1.1 deviations')
+    >>> model.predict([[0.0, 3.0], [5.0, np.nan]]).tolist()
+    ['low', 'high']
+    >>> model.predict_proba(now).shape, model.batch_proba_.shape
+    ((200, 2), (200, 2))
+    >>> bool(abs(model.images_ - now).mean() < 0.3), bool((model.image_targets_ == y).all())
+    (True, True)
+    >>> bool(abs(model.transform(X) - now).mean() < 0.3), bool(abs(model.inverse_transform(now) - X).mean() < 0.3)
+    (True, True)
+
+    A file keeps the state. `load` takes the parameters from it as well, `restore` only the state:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> lenient = ContinuousTransportClassifier(estimator=None, on_bad_batch="skip")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.npz")
+    ...     same = ContinuousTransportClassifier.load(Path(folder) / "model.npz")
+    ...     lenient = lenient.restore(Path(folder) / "model.npz")
+    >>> same.on_bad_batch, lenient.on_bad_batch, lenient.n_steps_
+    ('raise', 'skip', 3)
+    >>> bool((same.predict(now) == model.predict(now)).all())
+    True
+
     """
 
+    _parameters = CLASSIFIER
     _groups_matter = True
 
     def predict_proba(self, X: Any) -> Double:
         """The probabilities of the classes for points of the present.
 
         They are averages over all hypotheses about the drift, weighted by how far each is believed.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -119,18 +125,6 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         -------
         array of shape (m, K)
             One column per class, in the order of `classes_`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from driftway import ContinuousTransportClassifier
-        >>> y = np.repeat([0, 1], 30)
-        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
-        >>> model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)
-        >>> proba = model.predict_proba([[0.0, 0.0], [5.0, 5.0]])
-        >>> proba.argmax(axis=1).tolist(), bool(np.allclose(proba.sum(axis=1), 1.0))
-        ([0, 1], True)
 
         """
         check_is_fitted(self)
@@ -149,16 +143,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         If the transported source answers, they are the shares of the classes in the mass that every point received from
         the plan. They exist after the first `partial_fit`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import ContinuousTransportClassifier
-        >>> y = np.repeat([0, 1], 30)
-        >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 5 * y[:, None]
-        >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X + 1.0)
-        >>> model.batch_proba_.shape, bool((model.batch_proba_.argmax(axis=1) == y).all())
-        ((60, 2), True)
-
+        See the example of the class.
         """
         check_is_fitted(self)
         if not len(self.history_):

@@ -7,7 +7,7 @@ targets are a sequence of batches in the order of the magnitudes of their labels
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from driftway.adaptation.classifier import ContinuousTransportClassifier
 from driftway.adaptation.estimator import ContinuousTransport
 from driftway.adaptation.regressor import ContinuousTransportRegressor
+from driftway.arrays.parameters import InstanceOf, Parameter, checked, documented
 
 Labels = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -55,6 +56,12 @@ def adapt_domains(
     return after
 
 
+def _declared(kind: type[ContinuousTransport]) -> tuple[Parameter, ...]:
+    return (
+        Parameter("transport", None, InstanceOf(kind), "What adapts, with its parameters.", "None is the default one."),
+    )
+
+
 class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     """What `DomainTransportClassifier` and `DomainTransportRegressor` share."""
 
@@ -67,6 +74,8 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> Self:
         """Fits the source and adapts to the targets, one after another.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -83,21 +92,9 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         -------
         self
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 60), np.repeat([1, -1, -2], 40)
-        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None] - np.minimum(domain, 0)[:, None]
-        >>> masked = np.where(domain < 0, -1, y)
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, masked, sample_domain=domain).domains_
-        [-1, -2]
-
         """
+        checked(self)
         transport = self._default() if self.transport is None else clone(self.transport)
-        if not isinstance(transport, self._kind):
-            raise TypeError(f"transport must be a {self._kind.__name__}, got {type(transport).__name__}")
         if sample_domain is None:
             self.source_ = transport.fit(X, y, sample_weight=sample_weight)
             self.transports_: dict[int, ContinuousTransport] = {}
@@ -117,6 +114,8 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[Any]:
         """The predicted targets of rows, each by the estimator of its domain.
 
+        See the example of the class.
+
         Parameters
         ----------
         X : array or data frame of shape (m, d)
@@ -128,17 +127,6 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         -------
         array of shape (m,)
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 60), np.repeat([1, -1, -2], 40)
-        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None] - np.minimum(domain, 0)[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model = model.fit(X, y, sample_domain=domain)
-        >>> model.predict([[0.0, 0.0], [7.0, 7.0]], sample_domain=[1, -2]).tolist()
-        [0, 1]
-
         """
         return self._by_domain("predict", X, sample_domain)
 
@@ -146,16 +134,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def transport_(self) -> ContinuousTransport:
         """The transport of the present: that of the last target, or of the source if there is no target.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
-        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, y, sample_domain=domain).transport_.n_steps_
-        1
-
+        See the example of the class.
         """
         check_is_fitted(self)
         return list(self.transports_.values())[-1] if self.transports_ else self.source_
@@ -164,16 +143,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def domains_(self) -> list[int]:
         """The labels of the targets, in the order in which they were adapted to.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 60), np.repeat([-2, -1, 0], 40)
-        >>> X = np.random.default_rng(0).normal(size=(120, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, y, sample_domain=domain).domains_
-        [-1, -2]
-
+        See the example of the class.
         """
         check_is_fitted(self)
         return list(self.transports_)
@@ -182,14 +152,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def n_features_in_(self) -> int:
         """The number of features seen by `fit`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
-        >>> DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y).n_features_in_
-        3
-
+        See the example of the class.
         """
         return self._of_source("n_features_in_")
 
@@ -197,15 +160,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
     def feature_names_in_(self) -> npt.NDArray[Any]:
         """The names of the features seen by `fit`; they exist if all of them are strings.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y)
-        >>> hasattr(model, "feature_names_in_")  # an array has none
-        False
-
+        See the example of the class.
         """
         return self._of_source("feature_names_in_")
 
@@ -219,6 +174,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
 
     # What the two estimators do differently.
 
+    _parameters: ClassVar[tuple[Parameter, ...]]
     _kind: type[ContinuousTransport]
 
     def _default(self) -> ContinuousTransport:
@@ -260,6 +216,7 @@ def _source_targets(y: Any, source: Rows) -> Any:
     return np.array(found.tolist()) if getattr(found, "dtype", None) == np.dtype(object) else found
 
 
+@documented
 class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     """A classifier for a labelled source and a sequence of unlabelled targets in one array.
 
@@ -268,8 +225,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
 
     Parameters
     ----------
-    transport : ContinuousTransportClassifier, optional
-        With its parameters; the default one if not given.
+    {parameters}
 
     Attributes
     ----------
@@ -294,15 +250,26 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     >>> model = model.fit(X, masked, sample_domain=domain)
     >>> bool(model.score(X, y, sample_domain=domain) > 0.95)
     True
+    >>> model.classes_.tolist(), model.domains_, model.transport_.n_steps_
+    ([0, 1], [-1, -2, -3, -4], 4)
+    >>> model.predict([[5.0, 0.0], [8.0, 4.0]], sample_domain=[1, -4]).tolist()  # each as its domain is
+    [1, 0]
+    >>> model.predict_proba(X, sample_domain=domain).shape
+    (300, 2)
+    >>> model.n_features_in_, hasattr(model, "feature_names_in_")  # an array has no names
+    (2, False)
 
     """
 
     __metadata_request__predict_proba = {"sample_domain": True}  # noqa: RUF012
 
+    _parameters = _declared(ContinuousTransportClassifier)
     _kind = ContinuousTransportClassifier
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[np.float64]:
         """The probabilities of the classes, for each row by the estimator of its domain.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -315,22 +282,13 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
         array of shape (m, K)
             One column per class, in the order of `classes_`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
-        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> proba = model.fit(X, y, sample_domain=domain).predict_proba(X, sample_domain=domain)
-        >>> proba.shape, bool((proba.argmax(axis=1) == y).all())
-        ((80, 2), True)
-
         """
         return self._by_domain("predict_proba", X, sample_domain)
 
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
         """The accuracy of the predictions, each by the estimator of its domain.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -345,16 +303,6 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
         -------
         float
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> y, domain = np.tile([0, 1], 40), np.repeat([1, -1], 40)
-        >>> X = np.random.default_rng(0).normal(size=(80, 2)) + 5 * y[:, None]
-        >>> model = DomainTransportClassifier(ContinuousTransportClassifier(estimator=None))
-        >>> model.fit(X, y, sample_domain=domain).score(X, y, sample_domain=domain)
-        1.0
-
         """
         return float(accuracy_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))
 
@@ -362,18 +310,12 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     def classes_(self) -> npt.NDArray[Any]:
         """The class labels of the source, sorted.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.adaptation import ContinuousTransportClassifier, DomainTransportClassifier
-        >>> X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat(["b", "a"], 10)
-        >>> DomainTransportClassifier(ContinuousTransportClassifier(estimator=None)).fit(X, y).classes_.tolist()
-        ['a', 'b']
-
+        See the example of the class.
         """
         return self._of_source("classes_")
 
 
+@documented
 class DomainTransportRegressor(RegressorMixin, DomainTransport):
     """A regression for a labelled source and a sequence of unlabelled targets in one array.
 
@@ -382,8 +324,7 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
 
     Parameters
     ----------
-    transport : ContinuousTransportRegressor, optional
-        With its parameters; the default one if not given.
+    {parameters}
 
     Attributes
     ----------
@@ -408,10 +349,13 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
 
     """
 
+    _parameters = _declared(ContinuousTransportRegressor)
     _kind = ContinuousTransportRegressor
 
     def score(self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None) -> float:
         """R² of the predictions, each by the estimator of its domain.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -425,17 +369,6 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
         Returns
         -------
         float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from driftway.adaptation import ContinuousTransportRegressor, DomainTransportRegressor
-        >>> X, domain = np.random.default_rng(0).normal(size=(80, 2)), np.repeat([1, -1], 40)
-        >>> model = DomainTransportRegressor(ContinuousTransportRegressor(LinearRegression()))
-        >>> model = model.fit(X, X[:, 0], sample_domain=domain)
-        >>> bool(model.score(X, X[:, 0], sample_domain=domain) > 0.9)
-        True
 
         """
         return float(r2_score(y, self.predict(X, sample_domain=sample_domain), sample_weight=sample_weight))

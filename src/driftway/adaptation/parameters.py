@@ -1,111 +1,173 @@
-"""What the parameters of an estimator mean: names or objects of one's own, checked when they are used."""
+"""The parameters of the continuous estimators, declared once; `driftway.arrays.parameters` says who reads this."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
-from driftway.adaptation.heaps import Heaps
-from driftway.adaptation.labels import ByClassifier, ByPlan, ByTrack, Labels
-from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
-from driftway.adaptation.marginals import Balanced, Estimated, Marginals
-from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
-from driftway.adaptation.renewal import Kept, Renewal, Renewed
-from driftway.adaptation.tracking import Settings
-from driftway.adaptation.tracks import Track, TransportTrack, default_tracks
-from driftway.adaptation.transport import Transport
-from driftway.arrays.validation import flag, one_of, positive_integer, real_number
+from driftway.adaptation.labels import Labels
+from driftway.adaptation.maps import MapModel
+from driftway.adaptation.marginals import Marginals
+from driftway.adaptation.motion import MotionModel
+from driftway.adaptation.renewal import Renewal
+from driftway.arrays.parameters import CheckedLater, Flag, OneOf, Parameter, Real, Whole
 
-MAPS = {"barycentric": BarycentricMap, "affine": AffineMap, "kernel": KernelMap}
-MOTIONS = {"affine": AffineMotion, "classes": partial(AffineMotion, 0.1, by_class=True)}
-LABELS = {"auto": ByTrack, "classifier": ByClassifier, "plan": ByPlan}
-MARGINALS = {"balanced": Balanced, "estimated": Estimated}
-RENEWALS = {"kept": Kept, "renewed": Renewed}
+# Types, so that the command line offers the same names and a type checker knows them.
+HypothesesName = Literal["auto", "sensors", "transport"]
+CostName = Literal["sequential", "static"]
+MapName = Literal["auto", "barycentric", "affine", "kernel"]
+MotionName = Literal["auto", "affine", "classes"]
+LabelsName = Literal["auto", "classifier", "plan"]
+SourceName = Literal["kept", "renewed"]
+MarginalsName = Literal["balanced", "estimated"]
+ScaleName = Literal["auto", "common", "features"]
+BadBatchName = Literal["raise", "skip"]
 
+CLASSIFIER = (
+    Parameter(
+        "estimator",
+        "auto",
+        CheckedLater('"auto", None or a scikit-learn classifier'),
+        "What answers.",
+        '"auto" is a calibrated vote of usual classifiers, chosen on the source alone and fitted once; None is '
+        "1-nearest-neighbour, as in the paper. On the transported source it is trained at every step, so there "
+        '"auto" is 1-nearest-neighbour, too.',
+    ),
+    Parameter(
+        "hypotheses",
+        "auto",
+        OneOf(get_args(HypothesesName)),
+        "What may drift: gains, offsets and the mix of classes; all that transport follows; or both.",
+        '"auto" is both, and transport alone where a map, a motion, a static cost, labels or a renewed source was '
+        "asked for.",
+    ),
+    Parameter(
+        "cost",
+        "sequential",
+        OneOf(get_args(CostName)),
+        "Transport from where the source was carried to, or always from where it began.",
+    ),
+    Parameter(
+        "metric",
+        "sqeuclidean",
+        CheckedLater("str or callable"),
+        "The ground cost: any metric of SciPy's cdist, by its name.",
+        "Or a function of two arrays of points: see `PointCloudCost`.",
+    ),
+    Parameter(
+        "epsilon",
+        0.1,
+        Real(),
+        "The strength ε of the entropy, in units of the mean cost.",
+        "With `relative_epsilon=False`, in units of the cost itself.",
+    ),
+    Parameter(
+        "relative_epsilon",
+        True,
+        Flag(),
+        "Whether `epsilon` and `label_weight` are in units of the mean cost.",
+    ),
+    Parameter(
+        "time_weight",
+        0.0,
+        Real(zero=True),
+        "How firmly the source's images stay near where they are expected.",
+        "η_t of the paper, in the `mean` normalisation of `TimeSmoothness`.",
+    ),
+    Parameter(
+        "label_weight",
+        0.0,
+        Real(zero=True),
+        "How firmly classes are kept apart, in the units of ε.",
+        "η_c of the paper: the weight of the group lasso.",
+    ),
+    Parameter(
+        "map",
+        "auto",
+        OneOf(get_args(MapName), protocol=MapModel),
+        "How images of the source are made of the raw barycentric ones; goes with `motion`.",
+    ),
+    Parameter(
+        "motion",
+        "auto",
+        OneOf(get_args(MotionName), none=True, protocol=MotionModel),
+        "Where the source is expected next; goes with `map`.",
+        "None is where it is.",
+    ),
+    Parameter(
+        "labels",
+        "auto",
+        OneOf(get_args(LabelsName), protocol=Labels),
+        "What the estimator is trained on: the mapped source, or the batch with labels read off the plan.",
+    ),
+    Parameter(
+        "source",
+        "kept",
+        OneOf(get_args(SourceName), protocol=Renewal),
+        "Whether the source keeps its points, or the labelled batch takes its place.",
+    ),
+    Parameter(
+        "marginals",
+        "balanced",
+        OneOf(get_args(MarginalsName), protocol=Marginals),
+        "Whether classes have the same masses in every batch as in the source, or these are estimated.",
+    ),
+    Parameter(
+        "clusters",
+        True,
+        Flag(),
+        "Whether classes that are clusters may be followed as Gaussians with free masses.",
+        'The labelled data tell which are; only where map and motion are "auto", the cost is sequential and the '
+        "source kept.",
+    ),
+    Parameter(
+        "scale",
+        "auto",
+        OneOf(get_args(ScaleName), none=True),
+        "Units of the features: one for all, one for each, or as they are.",
+        '"auto" asks the labelled data.',
+    ),
+    Parameter(
+        "stay",
+        True,
+        Flag(),
+        "Whether it is a hypothesis that nothing moved, so that the source's own answers may stay.",
+    ),
+    Parameter(
+        "on_bad_batch",
+        "raise",
+        OneOf(get_args(BadBatchName)),
+        "What to do with a batch that cannot be used: other columns, infinities, all points equal.",
+    ),
+    Parameter("tol", 1e-5, Real(), "The certified gap at which a plan counts as solved."),
+    Parameter("solver_iterations", 1000, Whole(), "Iterations of the solver for a plan, at the most."),
+    Parameter(
+        "engine",
+        None,
+        CheckedLater("an `Engine` or None"),
+        "Where plans are computed, as for `driftway.solve`.",
+        "None is the threads of this machine.",
+    ),
+)
 
-def settings_of(model: Any, *, heaps: Heaps | None, classes: bool) -> Settings:
-    """All parameters of an estimator, checked; `classes` says whether its targets are classes."""
-    one_of("cost", model.cost, ("sequential", "static"))
-    if model.scale is not None:
-        one_of("scale", model.scale, ("auto", "common", "features"))
-    one_of("on_bad_batch", model.on_bad_batch, ("raise", "skip"))
-    flag("clusters", model.clusters)
-    labels_of(model)
-    renewal_of(model)
-    transport = Transport(
-        marginals=_chosen("marginals", model.marginals, MARGINALS, Marginals),
-        metric=model.metric,
-        static=model.cost == "static",
-        epsilon=real_number("epsilon", model.epsilon, minimum=0.0, strict=True),
-        relative=flag("relative_epsilon", model.relative_epsilon),
-        time_weight=real_number("time_weight", model.time_weight, minimum=0.0),
-        label_weight=real_number("label_weight", model.label_weight, minimum=0.0) if classes else 0.0,
-        tol=real_number("tol", model.tol, minimum=0.0, strict=True),
-        max_iter=positive_integer("solver_iterations", model.solver_iterations),
-        engine=model.engine,
-    )
-    return Settings(tracks_of(model, heaps), flag("stay", model.stay), transport)
-
-
-def tracks_of(model: Any, heaps: Heaps | None) -> tuple[Track, ...]:
-    """The hypotheses of motion: the default ones, or the one that was asked for."""
-    auto = _automatic(model)
-    if all(auto):
-        return default_tracks(heaps)
-    if any(auto):
-        name, other = ("map", "motion") if auto[0] else ("motion", "map")
-        raise ValueError(f'{name}="auto" goes with {other}="auto" only, got {other}={getattr(model, other)!r}')
-    form = _chosen("map", model.map, MAPS, MapModel)
-    motion = Rest() if model.motion is None else _chosen("motion", model.motion, MOTIONS, MotionModel)
-    return (TransportTrack("given", form, motion, keeps_shape=not isinstance(form, BarycentricMap)),)
-
-
-def hypotheses_of(model: Any, *, classes: bool) -> tuple[str, ...]:
-    """What competes: sensors that age and, to classify, the transported source; or the latter alone.
-
-    A regression has the former alone: one nearest neighbour on images of the source errs more than the source's own
-    estimator. On development tables it answered in 2 of 24 streams, and both were better without it.
-    The transported source is alone where something was asked for that is a property of transport: a map, a motion, a
-    static cost, labels by plan or classifier, a source that is renewed.
-    """
-    kind = one_of("hypotheses", model.hypotheses, ("auto", "sensors", "transport"))
-    if kind != "auto":
-        return (kind,)
-    kept = isinstance(renewal_of(model), Kept) and isinstance(labels_of(model), ByTrack)
-    everything = kept and model.cost == "sequential" and all(_automatic(model))
-    if not everything:
-        return ("transport",)
-    return ("sensors", "transport") if classes else ("sensors",)
-
-
-def labels_of(model: Any) -> Labels:
-    """What the estimator is trained on."""
-    found: Labels = _chosen("labels", model.labels, LABELS, Labels)
-    return found
-
-
-def renewal_of(model: Any) -> Renewal:
-    """What becomes of the source."""
-    found: Renewal = _chosen("source", model.source, RENEWALS, Renewal)
-    return found
-
-
-def may_follow_clusters(model: Any) -> bool:
-    """Whether nothing that was asked for excludes Gaussians."""
-    kept = isinstance(renewal_of(model), Kept)
-    return bool(model.clusters and kept and model.cost == "sequential" and all(_automatic(model)))
-
-
-def _automatic(model: Any) -> list[bool]:
-    return [isinstance(value, str) and value == "auto" for value in (model.map, model.motion)]
-
-
-def _chosen(name: str, value: Any, choices: dict[str, Any], protocol: type) -> Any:
-    """The object of this name, or the user's own."""
-    if isinstance(value, str):
-        if value not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))} or an object, got {value!r}")
-        return choices[value]()
-    if isinstance(value, type) or not isinstance(value, protocol):
-        raise TypeError(f"{name} must be one of {', '.join(map(repr, choices))} or an object, got {value!r}")
-    return value
+# What a regression says otherwise.
+_OTHERWISE: dict[str, dict[str, Any]] = {
+    "estimator": {
+        "accepts": CheckedLater('"auto", None or a scikit-learn regressor'),
+        "details": '"auto" is the mean of those among random forest, ridge regression and 5 nearest neighbours that '
+        "do best on the source; None is 1-nearest-neighbour. On the transported source it is trained at every step, "
+        'so there "auto" is 1-nearest-neighbour, too.',
+    },
+    "hypotheses": {
+        "meaning": "What may drift: gains, offsets and the mix of parts of the targets' range; or all that transport "
+        "follows.",
+        "details": '"auto" is the former, and the latter where a map, a motion, a static cost, labels or a renewed '
+        "source was asked for.",
+    },
+    "label_weight": {
+        "accepts": CheckedLater("float"),
+        "meaning": "Has no effect on a regression.",
+        "details": "",
+    },
+}
+REGRESSOR = tuple(replace(each, **_OTHERWISE.get(each.name, {})) for each in CLASSIFIER)

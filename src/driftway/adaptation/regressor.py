@@ -12,13 +12,16 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.estimator import ContinuousTransport
+from driftway.adaptation.parameters import REGRESSOR
 from driftway.adaptation.source.automatic import AutomaticRegressor
+from driftway.arrays.parameters import documented
 
 Double = npt.NDArray[np.float64]
 
 BINS = 5  # parts of the targets' range, of equal mass, whose shares may change as those of classes do
 
 
+@documented
 class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     """A regression for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
 
@@ -27,13 +30,7 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
 
     Parameters
     ----------
-    estimator : "auto", None or a scikit-learn regressor
-        What answers. "auto" is the mean of those among random forest, ridge regression and 5 nearest neighbours that do
-        best on the source; None is one nearest neighbour.
-    label_weight : float
-        Has no effect on a regression.
-    hypotheses, cost, metric and all others :
-        As for `ContinuousTransportClassifier`.
+    {parameters}
 
     Attributes
     ----------
@@ -58,8 +55,14 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
     True
     >>> bool(LinearRegression().fit(X, y).score(X + [3.0, 0.0], y) < 0.0)
     True
+    >>> model.batch_values_.shape, bool(np.allclose(model.batch_values_, model.predict(X + [3.0, 0.0])))
+    ((100,), True)
+
+    The other methods are those of `ContinuousTransportClassifier`; its example shows them.
 
     """
+
+    _parameters = REGRESSOR
 
     @property
     def batch_values_(self) -> Double:
@@ -67,16 +70,7 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
 
         They exist after the first `partial_fit`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from driftway import ContinuousTransportRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> model = ContinuousTransportRegressor(LinearRegression()).fit(X, X[:, 0]).partial_fit(X)
-        >>> model.batch_values_.shape, bool(np.allclose(model.batch_values_, X[:, 0], atol=0.1))
-        ((50,), True)
-
+        See the example of the class.
         """
         check_is_fitted(self)
         if not len(self.history_):

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.history import KEPT, History, Record
 from driftway.adaptation.labels import Sample
-from driftway.adaptation.parameters import settings_of, tracks_of
 from driftway.adaptation.persistence import StateError, describe, read, restore, write
+from driftway.adaptation.resolution import settings_of, tracks_of
 from driftway.adaptation.scaling import Scaling
 from driftway.adaptation.shapes import Shapes
 from driftway.adaptation.tracker_arrays import carried_in, packed
@@ -66,7 +66,7 @@ def loaded(cls: Any, path: str | os.PathLike[str], trusted: tuple[type, ...], gi
         model = cls(**{**given, **{name: restore(name, value, given, trusted) for name, value in parameters}})
         if "engine" not in given and model.engine is not None:
             raise ValueError(f"the parameter engine is {shortened(repr(model.engine))}, which none is")
-        settings_of(model, heaps=None, classes=cls._groups_matter)
+        settings_of(model, heaps=None)
     _take_up(model, path, header, arrays)
     return model
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+import typer
 
 from driftway.cli import options as given
-from driftway.cli.estimators import fitted, inner
+from driftway.cli.estimators import fitted, settings_of
 from driftway.cli.failures import UserError, explained
 from driftway.cli.inputs import Reader, check_predictions, read_source
 from driftway.cli.places import Places
@@ -20,6 +21,7 @@ from driftway.cli.watching import Arrivals
 
 
 def adapt(
+    context: typer.Context,
     source: given.Source,
     batches: given.Batches = None,
     label: given.Label = ...,  # type: ignore[assignment]
@@ -65,26 +67,7 @@ def adapt(
 
     Example: driftway adapt labelled.csv monday.csv tuesday.csv --label species --id plant
     """
-    settings: dict[str, Any] = {
-        "estimator": inner(estimator, neighbours, regression),
-        "hypotheses": hypotheses,
-        "marginals": marginals,
-        "clusters": clusters,
-        "scale": None if scale == "none" else scale,
-        "map": map,
-        "motion": None if motion == "none" else motion,
-        "labels": labels,
-        "source": "renewed" if renew else "kept",
-        "stay": stay,
-        "epsilon": epsilon,
-        "relative_epsilon": not absolute_epsilon,
-        "time_weight": time_weight,
-        "label_weight": label_weight,
-        "metric": metric,
-        "cost": cost,
-        "tol": tol,
-        "solver_iterations": solver_iterations,
-    }
+    settings = settings_of(context.params)  # the method's options
     files = _files(batches, watch, out, interval, until_idle)
     _check_names(label, id, separator, resume, overwrite)
     table, columns = read_source(source, label, id, features, separator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,35 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, PointCloudCost
+from driftway.adaptation.parameters import CLASSIFIER
+from driftway.arrays.parameters import OneOf
 from driftway.cli.failures import UserError, users_to_mend
 from driftway.files import Table
 
 Estimator = ContinuousTransportClassifier | ContinuousTransportRegressor
+
+
+# Parameters that are switches here: the switch, and the value that it stands for.
+SWITCHES = {"source": ("renew", "renewed"), "relative_epsilon": ("absolute_epsilon", False)}
+# Parameters that are no options, and why.
+LEFT_OUT = {
+    "on_bad_batch": "a file that cannot be used ends the run, or is refused and told if a folder is watched",
+    "engine": "an object; plans are computed by the threads of this machine",
+}
+
+
+def settings_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the estimator that the options of `driftway adapt` describe."""
+    settings = {"estimator": inner(options["estimator"], options["neighbours"], options["regression"])}
+    for parameter in CLASSIFIER:
+        name = parameter.name
+        if name in SWITCHES:
+            switch, value = SWITCHES[name]
+            settings[name] = value if options[switch] else parameter.default
+        elif name not in LEFT_OUT and name not in settings:
+            nothing = isinstance(parameter.accepts, OneOf) and parameter.accepts.none and options[name] == "none"
+            settings[name] = None if nothing else options[name]
+    return settings
 
 
 def inner(name: str, neighbours: int | None, regression: bool) -> Any:

@@ -1,13 +1,37 @@
-"""The options of `driftway adapt`."""
+"""The options of `driftway adapt`; those of the method are declared with the estimators' parameters."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from driftway.adaptation.parameters import (
+    CLASSIFIER,
+    CostName,
+    HypothesesName,
+    LabelsName,
+    MapName,
+    MarginalsName,
+    MotionName,
+    ScaleName,
+)
+from driftway.arrays.parameters import Real, Whole
+
 FILES, WATCHING, METHOD, SOLVER, OUTPUT = "Files", "Watching a folder", "Method", "Transport", "Output"
+DECLARED = {parameter.name: parameter for parameter in CLASSIFIER}
+
+
+def _declared(name: str, panel: str, metavar: str | None = None) -> Any:
+    """The option of a parameter, with its declared meaning; other parameters are named as their options are."""
+    parameter = DECLARED[name]
+    if isinstance(parameter.accepts, Real | Whole):
+        metavar = "X" if isinstance(parameter.accepts, Real) else "N"
+    told = re.sub("`(\\w+)`", lambda other: f"--{other[1].replace('_', '-')}", parameter.meaning)
+    return typer.Option(help=told, metavar=metavar, rich_help_panel=panel)
+
 
 Source = Annotated[Path, typer.Argument(help="Labelled data: a CSV, Parquet or NPZ file.", metavar="SOURCE")]
 Batches = Annotated[
@@ -91,65 +115,28 @@ Neighbours = Annotated[
     int | None,
     typer.Option(help="How many neighbours vote, for --estimator nearest.", metavar="K", rich_help_panel=METHOD),
 ]
-Hypotheses = Annotated[
-    Literal["auto", "sensors", "transport"],
-    typer.Option(
-        help="What may drift: gains, offsets and mix; all that transport follows; or both.", rich_help_panel=METHOD
-    ),
-]
-Marginals = Annotated[
-    Literal["balanced", "estimated"],
-    typer.Option(help="Whether classes keep their shares, or these are estimated.", rich_help_panel=METHOD),
-]
-Scale = Annotated[
-    Literal["auto", "common", "features", "none"],
-    typer.Option(help="One unit for all features, one for each, or as they are.", rich_help_panel=METHOD),
-]
-Map = Annotated[
-    Literal["auto", "barycentric", "affine", "kernel"],
-    typer.Option(help="How the source is carried; goes with --motion.", rich_help_panel=METHOD),
-]
-Motion = Annotated[
-    Literal["auto", "none", "affine", "classes"],
-    typer.Option(help="Where the source is expected next; goes with --map.", rich_help_panel=METHOD),
-]
-Labels = Annotated[
-    Literal["auto", "classifier", "plan"],
-    typer.Option(help="Train on the carried source, or on the batch by the plan.", rich_help_panel=METHOD),
-]
+Hypotheses = Annotated[HypothesesName, _declared("hypotheses", METHOD)]
+Marginals = Annotated[MarginalsName, _declared("marginals", METHOD)]
+Scale = Annotated[Literal[ScaleName, "none"], _declared("scale", METHOD)]
+Map = Annotated[MapName, _declared("map", METHOD)]
+Motion = Annotated[Literal[MotionName, "none"], _declared("motion", METHOD)]
+Labels = Annotated[LabelsName, _declared("labels", METHOD)]
 Renew = Annotated[
     bool, typer.Option("--renew", help="Let the labelled batch take the source's place.", rich_help_panel=METHOD)
 ]
-Clusters = Annotated[bool, typer.Option(help="Follow classes that are clusters as Gaussians.", rich_help_panel=METHOD)]
-Stay = Annotated[bool, typer.Option(help="Answer by the source as long as no drift is seen.", rich_help_panel=METHOD)]
-Epsilon = Annotated[float, typer.Option(help="The strength of the entropy ε.", metavar="X", rich_help_panel=SOLVER)]
+Clusters = Annotated[bool, _declared("clusters", METHOD)]
+Stay = Annotated[bool, _declared("stay", METHOD)]
+Epsilon = Annotated[float, _declared("epsilon", SOLVER)]
 Absolute = Annotated[
     bool,
     typer.Option("--absolute-epsilon", help="Take ε as it is, not times the mean cost.", rich_help_panel=SOLVER),
 ]
-TimeWeight = Annotated[
-    float,
-    typer.Option(help="How firmly the source's images stay where expected.", metavar="X", rich_help_panel=SOLVER),
-]
-LabelWeight = Annotated[
-    float, typer.Option(help="How firmly classes are kept apart.", metavar="X", rich_help_panel=SOLVER)
-]
-Metric = Annotated[
-    str, typer.Option(help="Any metric of SciPy's cdist, by its name.", metavar="NAME", rich_help_panel=SOLVER)
-]
-Cost = Annotated[
-    Literal["sequential", "static"],
-    typer.Option(help="Transport from where the source is, or from where it began.", rich_help_panel=SOLVER),
-]
-Tol = Annotated[
-    float, typer.Option(help="The gap at which a plan counts as solved.", metavar="X", rich_help_panel=SOLVER)
-]
-Iterations = Annotated[
-    int,
-    typer.Option(
-        "--solver-iterations", help="Of the solver, per plan, at the most.", metavar="N", rich_help_panel=SOLVER
-    ),
-]
+TimeWeight = Annotated[float, _declared("time_weight", SOLVER)]
+LabelWeight = Annotated[float, _declared("label_weight", SOLVER)]
+Metric = Annotated[str, _declared("metric", SOLVER, "NAME")]
+Cost = Annotated[CostName, _declared("cost", SOLVER)]
+Tol = Annotated[float, _declared("tol", SOLVER)]
+Iterations = Annotated[int, _declared("solver_iterations", SOLVER)]
 Json = Annotated[
     bool, typer.Option("--json", help="One line of JSON per batch on standard output.", rich_help_panel=OUTPUT)
 ]

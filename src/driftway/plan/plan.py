@@ -39,14 +39,36 @@ class Plan:
     --------
     >>> import numpy as np
     >>> from driftway import sinkhorn
-    >>> plan = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5).plan
+    >>> plan = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), a=[0.3, 0.3, 0.4], epsilon=0.5).plan
+    >>> plan.shape, plan.T.shape
+    ((3, 2), (2, 3))
     >>> plan.dense().round(3)
-    array([[0.44, 0.06],
-           [0.06, 0.44]])
-    >>> (plan @ np.array([1.0, 0.0])).round(3)
-    array([0.44, 0.06])
-    >>> (np.array([1.0, 0.0]) @ plan).round(3)
-    array([0.44, 0.06])
+    array([[0.264, 0.036],
+           [0.036, 0.264],
+           [0.2  , 0.2  ]])
+    >>> plan.rows(slice(0, 1)).round(3), plan.array().dtype  # `array` does not copy, and is of float64 always
+    (array([[0.264, 0.036]]), dtype('float64'))
+
+    Products are with the plan or its transpose, from both sides; one pass makes several of them:
+
+    >>> (plan @ [1.0, 0.0]).round(3), (plan.T @ [1.0, 0.0, 0.0]).round(3), (np.array([1.0, 0.0, 0.0]) @ plan).round(3)
+    (array([0.264, 0.036, 0.2  ]), array([0.264, 0.036]), array([0.264, 0.036]))
+    >>> [sums.round(6).tolist() for sums in plan.marginals]
+    [[0.3, 0.3, 0.4], [0.5, 0.5]]
+    >>> sums = plan.sweep(right=np.array([[1.0], [0.0]]), entropy=True)
+    >>> sums.right.round(3).ravel().tolist(), round(sums.entropy, 3)
+    ([0.264, 0.036, 0.2], -2.585)
+
+    The barycentric map sends each row to the mean of the targets under the plan:
+
+    >>> plan.barycentric_map([[0.0], [1.0]]).round(3).ravel().tolist()
+    [0.119, 0.881, 0.5]
+
+    The same plan may be meant to have other marginals, onto which it can be rounded:
+
+    >>> other = plan.on(np.array([0.4, 0.4, 0.2]), np.array([0.5, 0.5]))
+    >>> bool(np.allclose(other.dense(), plan.dense())), other.round().marginals[0].round(6).tolist()
+    (True, [0.4, 0.4, 0.2])
 
     """
 
@@ -71,13 +93,7 @@ class Plan:
     def shape(self) -> tuple[int, int]:
         """The shape (n, m).
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> sinkhorn(np.zeros((3, 2)), epsilon=1.0).plan.shape
-        (3, 2)
-
+        See the example of the class.
         """
         return self.log.shape
 
@@ -85,14 +101,7 @@ class Plan:
     def T(self) -> TransposedPlan:  # noqa: N802 - NumPy's name
         """The transposed operator γᵀ.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> plan = sinkhorn(np.zeros((3, 2)), epsilon=1.0).plan
-        >>> plan.T.shape, (plan.T @ np.ones(3)).round(3).tolist()
-        ((2, 3), [0.5, 0.5])
-
+        See the example of the class.
         """
         return TransposedPlan(self)
 
@@ -131,20 +140,15 @@ class Plan:
     def marginals(self) -> tuple[Array, Array]:
         """The row sums γ1 and the column sums γᵀ1.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> rows, columns = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), a=[0.3, 0.7], epsilon=0.5).plan.marginals
-        >>> rows.round(4).tolist(), columns.round(4).tolist()
-        ([0.3, 0.7], [0.5, 0.5])
-
+        See the example of the class.
         """
         sums = self.sweep()
         return sums.rows.astype(self.dtype), sums.columns.astype(self.dtype)
 
     def rows(self, block: slice) -> Array:
         """Some rows of the plan as an array; the others are not formed.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -155,15 +159,6 @@ class Plan:
         -------
         array of shape (k, m)
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> plan = sinkhorn(np.zeros((4, 2)), epsilon=1.0).plan
-        >>> plan.rows(slice(0, 2)).round(4)
-        array([[0.125, 0.125],
-               [0.125, 0.125]])
-
         """
         if not isinstance(block, slice):
             raise TypeError(f"block must be a slice, got {type(block).__name__} {block!r}")
@@ -172,14 +167,7 @@ class Plan:
     def dense(self) -> Array:
         """The plan as an n×m array of the problem's dtype, which may be written to.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> sinkhorn(np.zeros((2, 2), np.float32), epsilon=1.0).plan.dense()
-        array([[0.25, 0.25],
-               [0.25, 0.25]], dtype=float32)
-
+        See the example of the class.
         """
         gamma = self.array()
         return gamma.astype(self.dtype, copy=not gamma.flags.writeable)
@@ -190,6 +178,8 @@ class Plan:
         A row without mass is sent where its conditional distribution exp(log + g) sends it, or to the mean of
         Y under b where the plan has none.
 
+        See the example of the class.
+
         Parameters
         ----------
         Y : array of shape (m,) or (m, d)
@@ -199,15 +189,6 @@ class Plan:
         -------
         array of shape (n,) or (n, d)
             In the library of Y.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import PointCloudCost, sinkhorn
-        >>> X, Y = np.array([[0.0], [1.0]]), np.array([[5.0], [6.0]])
-        >>> plan = sinkhorn(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1).plan
-        >>> plan.barycentric_map(Y).round(2).tolist()
-        [[5.0], [6.0]]
 
         """
         points = _as_columns("Y", Y, self.shape[1])
@@ -225,6 +206,8 @@ class Plan:
     def on(self, a: Double, b: Double) -> Plan:
         """The same plan with other marginals as those that it is meant to have.
 
+        See the example of the class.
+
         Parameters
         ----------
         a, b : array (n,), (m,)
@@ -233,15 +216,6 @@ class Plan:
         Returns
         -------
         Plan
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> plan = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5).plan
-        >>> other = plan.on(np.array([0.3, 0.7]), np.array([0.5, 0.5]))
-        >>> bool(np.allclose(other.dense(), plan.dense())), other.round().marginals[0].round(6).tolist()
-        (True, [0.3, 0.7])
 
         """
         plain = np.zeros(self.shape[0]), np.zeros(self.shape[1])
@@ -324,6 +298,8 @@ class Plan:
     ) -> Sweep:
         """Computes marginals, products and sums of the plan in one pass, in float64.
 
+        See the example of the class.
+
         Parameters
         ----------
         right : array (m, r), optional
@@ -339,15 +315,6 @@ class Plan:
         -------
         Sweep
             `rows`, `columns`, and what was asked for in `right`, `left`, `inner` and `entropy`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> plan = sinkhorn(np.zeros((2, 2)), epsilon=1.0).plan
-        >>> sums = plan.sweep(right=np.array([[0.0], [1.0]]), entropy=True)
-        >>> sums.rows.round(4).tolist(), sums.right.round(4).tolist(), round(sums.entropy, 4)
-        ([0.5, 0.5], [[0.25], [0.25]], -2.3863)
 
         """
         if self.values is None:
@@ -377,14 +344,7 @@ class Plan:
 
         It does not copy where `dense` does.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import sinkhorn
-        >>> sinkhorn(np.zeros((2, 2)), epsilon=1.0).plan.array().round(4)
-        array([[0.25, 0.25],
-               [0.25, 0.25]])
-
+        See the example of the class.
         """
         if self.values is not None:
             view = self.values.view()

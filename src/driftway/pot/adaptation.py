@@ -2,256 +2,34 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from driftway.arrays.interchange import Kind, kind_of, on_host
-from driftway.arrays.validation import finite_array, one_of, positive_integer
+from driftway.arrays.interchange import kind_of, on_host
+from driftway.arrays.parameters import documented
 from driftway.arrays.validation import points as as_points
+from driftway.arrays.validation import positive_integer
 from driftway.geometry.costs import PointCloudCost
 from driftway.pot.entropic import sinkhorn
+from driftway.pot.parameters import CONTINUOUS_MAP, GROUP_LASSO, SINKHORN, TIME_SMOOTH, Estimation, uniform
 from driftway.pot.regularized import sinkhorn_l1l2_gl, time_smooth
-from driftway.pot.supervision import forbid, normalized, one_hot
+from driftway.pot.supervision import normalized
+from driftway.pot.transport import Transport, as_samples, conditional
 
 Double = npt.NDArray[np.float64]
-Estimation = Callable[[Any], Any]
 
 
-def uniform(X: Any) -> Any:
-    """Equal masses of total 1, in the kind of X."""
-    return kind_of(X).wrap(np.full(len(X), 1.0 / len(X)))
-
-
-class Transport(BaseEstimator):
-    """What the classes have in common: cost, masses, the maps of both sides and of labels.
-
-    Attributes
-    ----------
-    coupling_, cost_ : array (n_source, n_target)
-    mu_s, mu_t : masses
-    xs_, xt_ : the samples of `fit`
-    norm_cost_ : what the cost was divided by, if `norm` is "median" or "max"
-    limit_max_ : the cost of pairs whose labels contradict each other, if both sides had labels
-    log_ : what the solver reported if `log`, else empty
-
-    """
-
-    metric: Any
-    norm: str | None
-    log: bool
-    limit_max: float
-    distribution_estimation: Estimation
-    out_of_sample_map: str
-
-    def fit(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Self:
-        """Finds the coupling of the source samples Xs with the target samples Xt.
-
-        Parameters
-        ----------
-        Xs : array (n_source, d)
-        ys : array (n_source,), optional
-        Xt : array (n_target, d)
-        yt : array (n_target,), optional
-            With labels on both sides (−1 is "unknown") pairs whose labels contradict each other cost at least
-            `limit_max` times the largest cost.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import SinkhornTransport
-        >>> X = np.array([[0.0], [1.0], [5.0]])
-        >>> SinkhornTransport(reg_e=0.1).fit(Xs=X, Xt=X + 0.1).coupling_.argmax(axis=1).tolist()
-        [0, 1, 2]
-
-        """
-        one_of("out_of_sample_map", self.out_of_sample_map, self._maps())
-        source, target = _samples("Xs", Xs), _samples("Xt", Xt)
-        self._couple(Xs, Xt, source, source, target, ys, yt)
-        return self
-
-    def fit_transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Any:
-        """Fits, and maps Xs to the target.
-
-        Parameters
-        ----------
-        Xs, ys, Xt, yt : as for `fit`
-
-        Returns
-        -------
-        array (n_source, d)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import SinkhornTransport
-        >>> X = np.array([[0.0], [1.0], [5.0]])
-        >>> SinkhornTransport(reg_e=0.01).fit_transform(Xs=X, Xt=X + 0.1).round(2).tolist()
-        [[0.1], [1.1], [5.1]]
-
-        """
-        return self.fit(Xs, ys, Xt, yt).transform(Xs, ys, Xt, yt)
-
-    def transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128) -> Any:
-        """Maps source samples to the target: those of `fit` by the coupling, new ones as their nearest neighbour.
-
-        Parameters
-        ----------
-        Xs : array (k, d)
-        ys, Xt, yt : ignored
-        batch_size : int
-            New samples that are mapped at a time.
-
-        Returns
-        -------
-        array (k, d)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import SinkhornTransport
-        >>> X = np.array([[0.0], [1.0], [5.0]])
-        >>> transport = SinkhornTransport(reg_e=0.01, out_of_sample_map="ferradans").fit(Xs=X, Xt=X + 0.1)
-        >>> transport.transform(Xs=np.array([[4.0]])).round(2).tolist()
-        [[4.1]]
-
-        """
-        check_is_fitted(self, "coupling_")
-        return self._moved("Xs", Xs, on_host(self.xs_), on_host(self.xt_), on_host(self.coupling_), batch_size)
-
-    def inverse_transform(
-        self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128
-    ) -> Any:
-        """Maps target samples to the source, as `transform` does the other way.
-
-        Parameters
-        ----------
-        Xt : array (k, d)
-        Xs, ys, yt : ignored
-        batch_size : int
-            New samples that are mapped at a time.
-
-        Returns
-        -------
-        array (k, d)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import SinkhornTransport
-        >>> X = np.array([[0.0], [1.0], [5.0]])
-        >>> transport = SinkhornTransport(reg_e=0.01, out_of_sample_map="ferradans").fit(Xs=X, Xt=X + 0.1)
-        >>> transport.inverse_transform(Xt=np.array([[4.1]])).round(2).tolist()
-        [[4.0]]
-
-        """
-        check_is_fitted(self, "coupling_")
-        return self._moved("Xt", Xt, on_host(self.xt_), on_host(self.xs_), on_host(self.coupling_).T, batch_size)
-
-    def transform_labels(self, ys: Any = None) -> Any:
-        """The share of each label, in sorted order, in the mass that each target sample receives.
-
-        Parameters
-        ----------
-        ys : array (n_source,)
-
-        Returns
-        -------
-        array (n_target, number of labels)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import SinkhornTransport
-        >>> X = np.array([[0.0], [1.0], [5.0]])
-        >>> SinkhornTransport(reg_e=0.01).fit(Xs=X, Xt=X + 0.1).transform_labels([1, 1, 0]).round(2).tolist()
-        [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
-
-        """
-        check_is_fitted(self, "coupling_")
-        return self._kind.wrap(_conditional(on_host(self.coupling_).T) @ one_hot("ys", ys, self.coupling_.shape[0]))
-
-    def inverse_transform_labels(self, yt: Any = None) -> Any:
-        """The share of each label, in sorted order, in the mass that each source sample sends.
-
-        Parameters
-        ----------
-        yt : array (n_target,)
-
-        Returns
-        -------
-        array (n_source, number of labels)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import SinkhornTransport
-        >>> X = np.array([[0.0], [1.0], [5.0]])
-        >>> SinkhornTransport(reg_e=0.01).fit(Xs=X, Xt=X + 0.1).inverse_transform_labels([0, 1, 1]).round(2).tolist()
-        [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
-
-        """
-        check_is_fitted(self, "coupling_")
-        return self._kind.wrap(_conditional(on_host(self.coupling_)) @ one_hot("yt", yt, self.coupling_.shape[1]))
-
-    @abstractmethod
-    def _solved(self, cost: Any, ys: Any, positions: Double, target: Double) -> Any:
-        """The coupling and its log."""
-
-    def _maps(self) -> tuple[str, ...]:
-        return ("ferradans",)
-
-    def _couple(self, Xs: Any, Xt: Any, source: Double, positions: Double, target: Double, ys: Any, yt: Any) -> None:
-        """The coupling of source samples, whose costs are taken from where they are by now, with the target."""
-        self._kind: Kind = kind_of(Xs, Xt)
-        matrix = PointCloudCost(positions, target, self.metric).rows(slice(None))
-        matrix, self.norm_cost_ = normalized(matrix.astype(np.float64), self.norm)
-        if ys is not None and yt is not None:
-            matrix, self.limit_max_ = forbid(matrix, on_host(ys), on_host(yt), self.limit_max)
-        self.cost_ = self._kind.wrap(matrix)
-        self.mu_s, self.mu_t = self.distribution_estimation(Xs), self.distribution_estimation(Xt)
-        self.xs_, self.xt_ = Xs, Xt
-        coupling, log = self._solved(matrix, ys, positions, target)
-        self.coupling_ = self._kind.wrap(coupling)
-        self.log_ = log if self.log else {}
-
-    def _moved(self, name: str, samples: Any, own: Double, other: Double, coupling: Double, batch_size: int) -> Any:
-        """The barycentric map of fitted samples; a new one moves as its nearest fitted neighbour (Ferradans 2014)."""
-        new = as_points(name, samples, (None, own.shape[1]))
-        mapped = _conditional(coupling) @ other
-        if np.array_equal(new, own):
-            return kind_of(samples).wrap(mapped)
-        moved = np.empty_like(new)
-        size = positive_integer("batch_size", batch_size)
-        for low in range(0, len(new), size):
-            block = slice(low, low + size)
-            nearest = PointCloudCost(new[block], own, "sqeuclidean").rows(slice(None)).argmin(axis=1)
-            moved[block] = new[block] + mapped[nearest] - own[nearest]
-        return kind_of(samples).wrap(moved)
-
-
+@documented
 class SinkhornTransport(Transport):
     """`ot.da.SinkhornTransport`: domain adaptation by entropic transport.
 
     Parameters
     ----------
-    reg_e : float
-        Strength of the entropy, positive.
-    out_of_sample_map : "continuous" or "ferradans"
-        How new samples are mapped: by the potentials, in the log domain, where POT's underflows; or as their nearest
-        neighbour among the samples of `fit`.
-    method, max_iter, tol, verbose, log, metric, norm, distribution_estimation, limit_max :
-        As in POT.
+    {parameters}
 
     Attributes
     ----------
@@ -262,15 +40,35 @@ class SinkhornTransport(Transport):
 
     Examples
     --------
+    Samples are mapped both ways, and so are labels:
+
     >>> import numpy as np
     >>> from driftway.pot import SinkhornTransport
-    >>> rng = np.random.default_rng(0)
-    >>> source, target = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 5.0
-    >>> mapped = SinkhornTransport(reg_e=1.0).fit(Xs=source, Xt=target).transform(Xs=source)
-    >>> bool(abs(mapped.mean(axis=0) - target.mean(axis=0)).max() < 1e-6)
-    True
+    >>> source = np.array([[0.0], [1.0], [5.0]])
+    >>> target = source + 0.1
+    >>> transport = SinkhornTransport(reg_e=0.01).fit(Xs=source, Xt=target)
+    >>> transport.coupling_.argmax(axis=1).tolist()
+    [0, 1, 2]
+    >>> transport.transform(Xs=source).round(2).ravel().tolist()
+    [0.1, 1.1, 5.1]
+    >>> transport.inverse_transform(Xt=target).round(2).ravel().tolist()
+    [0.0, 1.0, 5.0]
+    >>> transport.transform_labels([1, 1, 0]).round(2).tolist()  # shares of the labels 0 and 1
+    [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
+    >>> transport.inverse_transform_labels([0, 1, 1]).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+
+    A new sample is mapped by the potentials, or moves as its nearest neighbour does:
+
+    >>> nearest = SinkhornTransport(reg_e=0.01, out_of_sample_map="ferradans")
+    >>> nearest.fit_transform(Xs=source, Xt=target).round(2).ravel().tolist()
+    [0.1, 1.1, 5.1]
+    >>> nearest.transform(Xs=[[4.0]]).round(2).tolist(), transport.transform(Xs=[[4.0]]).round(2).tolist()
+    ([[4.1]], [[5.1]])
 
     """
+
+    _parameters = SINKHORN
 
     def __init__(
         self,
@@ -286,7 +84,7 @@ class SinkhornTransport(Transport):
         out_of_sample_map: str = "continuous",
         limit_max: float = np.inf,
     ) -> None:
-        one_of("out_of_sample_map", out_of_sample_map, self._maps())  # as POT does, before any data is seen
+        CONTINUOUS_MAP.check(out_of_sample_map)  # as POT does, before any data is seen
         self.reg_e = reg_e
         self.method = method
         self.max_iter = max_iter
@@ -315,9 +113,6 @@ class SinkhornTransport(Transport):
             return super().inverse_transform(Xs, ys, Xt, yt, batch_size)
         return self._continued("Xt", Xt, on_host(self.xs_), self._log_u, batch_size)
 
-    def _maps(self) -> tuple[str, ...]:
-        return ("continuous", "ferradans")
-
     def _solved(self, cost: Any, ys: Any, positions: Double, target: Double) -> Any:
         masses = on_host(self.mu_s), on_host(self.mu_t)
         coupling, log = sinkhorn(
@@ -338,18 +133,14 @@ class SinkhornTransport(Transport):
         return kind_of(samples).wrap(moved)
 
 
+@documented
 class SinkhornL1l2Transport(Transport):
     """`ot.da.SinkhornL1l2Transport`: domain adaptation by entropic transport with a group lasso over the source's
     labels.
 
     Parameters
     ----------
-    reg_e : float
-        Strength of the entropy, positive.
-    reg_cl : float
-        Weight of the group lasso, non-negative.
-    max_iter, max_inner_iter, tol, verbose, log, metric, norm, distribution_estimation, out_of_sample_map, limit_max :
-        As in POT.
+    {parameters}
 
     Attributes
     ----------
@@ -372,6 +163,8 @@ class SinkhornL1l2Transport(Transport):
     True
 
     """
+
+    _parameters = GROUP_LASSO
 
     def __init__(
         self,
@@ -419,6 +212,7 @@ class SinkhornL1l2Transport(Transport):
         )
 
 
+@documented
 class TimeSmoothTransport(Transport):
     """Entropic transport along a stream: the mapped source moves little from one target batch to the next.
 
@@ -428,16 +222,7 @@ class TimeSmoothTransport(Transport):
 
     Parameters
     ----------
-    reg_e : float
-        Strength of the entropy.
-    reg_t : float
-        Weight of the time regulariser, in the normalisation `normalization` of `driftway.TimeSmoothness`.
-    reg_cl : float
-        Weight of a group lasso over the labels of the source, which needs `ys` if it is positive.
-    max_iter, tol :
-        Sweeps over the plan at the most, and the certified gap to reach.
-    verbose, log, metric, norm, distribution_estimation, out_of_sample_map, limit_max :
-        As in POT's classes.
+    {parameters}
 
     Attributes
     ----------
@@ -453,8 +238,12 @@ class TimeSmoothTransport(Transport):
     >>> stream = TimeSmoothTransport(reg_e=0.1).fit(Xs=source, Xt=drifting[0]).partial_fit(Xt=drifting[1])
     >>> bool(abs(stream.transform(source).mean() - drifting[1].mean()) < 1e-6)
     True
+    >>> bool((stream.mapped_ == stream.transform(source)).all())
+    True
 
     """
+
+    _parameters = TIME_SMOOTH
 
     def __init__(
         self,
@@ -495,6 +284,8 @@ class TimeSmoothTransport(Transport):
     def partial_fit(self, Xt: Any = None, yt: Any = None) -> Self:
         """Couples the source, where it was mapped before, with the next batch.
 
+        See the example of the class.
+
         Parameters
         ----------
         Xt : array (n_target, d)
@@ -506,20 +297,9 @@ class TimeSmoothTransport(Transport):
         -------
         self
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.pot import TimeSmoothTransport
-        >>> X = np.random.default_rng(0).normal(size=(20, 2))
-        >>> stream = TimeSmoothTransport(reg_e=0.1).fit(Xs=X, Xt=X + 1.0)
-        >>> for shift in (2.0, 3.0):
-        ...     stream = stream.partial_fit(Xt=X + shift)
-        >>> bool(abs(stream.mapped_.mean(axis=0) - X.mean(axis=0) - 3.0).max() < 1e-6)
-        True
-
         """
         check_is_fitted(self, "coupling_")
-        source = _samples("Xs", self.xs_)
+        source = as_samples("Xs", self.xs_)
         target = as_points("Xt", Xt, (None, source.shape[1]))
         self._couple(self.xs_, Xt, source, on_host(self.mapped_), target, self._ys, yt)
         return self
@@ -537,17 +317,5 @@ class TimeSmoothTransport(Transport):
             self.tol,
             self.verbose,
         )
-        self.mapped_ = self._kind.wrap(_conditional(coupling) @ target)
+        self.mapped_ = self._kind.wrap(conditional(coupling) @ target)
         return coupling, log
-
-
-def _samples(name: str, value: Any) -> Double:
-    if value is None:
-        raise ValueError(f"{name} must be given")
-    return finite_array(name, value, ndim=2).astype(np.float64)
-
-
-def _conditional(coupling: Double) -> Double:
-    """Rows divided by their sums; rows without mass are zero."""
-    sums = coupling.sum(axis=1, keepdims=True)
-    return np.divide(coupling, sums, out=np.zeros_like(coupling), where=sums > 0)

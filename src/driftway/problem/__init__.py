@@ -1,6 +1,7 @@
 """The problem, its solution, and `Model`, the form of the problem that solvers compute with."""
 
-from driftway.problem.model import Model, Point, Tangent
+from driftway.problem.model import Model
+from driftway.problem.point import Point, Tangent
 from driftway.problem.problem import Problem
 from driftway.problem.solution import Iteration, Solution, Trace
 

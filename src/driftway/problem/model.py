@@ -6,7 +6,6 @@ log-plan and the gradient ∇J as elements of one linear space, and a plan throu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +17,7 @@ from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
 from driftway.plan.plan import EXACT, Plan
 from driftway.plan.rounding import growth
 from driftway.plan.sinkhorn import balance, dot
+from driftway.problem.point import Point, Tangent
 from driftway.problem.problem import Problem
 from driftway.regularizers.moment_regularizer import MomentRegularizer, checked_phi, checked_phi_gradient
 from driftway.regularizers.regularizer import checked_gradient, checked_value
@@ -26,76 +26,6 @@ Double = npt.NDArray[np.float64]
 
 # A divergence of so many times the rounding error of an entry is known to four digits.
 DIGITS = 1e4
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A plan with its marginals, its moments and its objective.
-
-    Attributes
-    ----------
-    plan : the plan
-    rows, columns : its marginals
-    right, left : its moments γR and γᵀL, if the regulariser has a moment form
-    penalty : J(γ)
-    objective : ⟨γ, C⟩ + ε H(γ) + J(γ)
-    error : ‖γ1 − a‖₁ + ‖γᵀ1 − b‖₁, relative to the mass
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from driftway import Problem, sinkhorn
-    >>> from driftway.engines import Threads
-    >>> from driftway.problem import Model
-    >>> cost = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> solution = sinkhorn(cost, epsilon=0.5)
-    >>> point = Model(Problem(cost, epsilon=0.5), Threads()).evaluate(solution.plan)
-    >>> round(point.objective, 4) == round(solution.value, 4), point.penalty, bool(point.error < 1e-6)
-    (True, 0.0, True)
-
-    """
-
-    plan: Plan
-    rows: Double
-    columns: Double
-    right: Double
-    left: Double
-    penalty: float
-    objective: float
-    error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Tangent:
-    """The linearisation of J at a plan:  ⟨gradient, ·⟩ − offset,  which is below J everywhere if J is convex.
-
-    Attributes
-    ----------
-    gradient : ∇J at the plan, in the representation of the model
-    slope : ⟨gradient, γ⟩ at the plan
-    offset : slope − J(γ)
-    magnitude : the sum of the absolute values that make up the slope; its rounding error is relative to it
-
-    Examples
-    --------
-    A norm equals its linearisation, so the offset of a group lasso is zero:
-
-    >>> import numpy as np
-    >>> from driftway import GroupLasso, Problem
-    >>> from driftway.engines import Threads
-    >>> from driftway.problem import Model
-    >>> problem = Problem(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5, regularizer=GroupLasso([0, 1]))
-    >>> model = Model(problem, Threads())
-    >>> tangent = model.tangent(model.independent)
-    >>> round(tangent.slope, 6), bool(abs(tangent.offset) < 1e-12)
-    (1.0, True)
-
-    """
-
-    gradient: Matrix
-    slope: float
-    offset: float
-    magnitude: float
 
 
 class Model:
@@ -122,14 +52,40 @@ class Model:
     Sinkhorn's algorithm in two lines:
 
     >>> import numpy as np
-    >>> from driftway import Problem
+    >>> from driftway import GroupLasso, Problem
     >>> from driftway.engines import Threads
     >>> from driftway.problem import Model
-    >>> model = Model(Problem(np.array([[0.0, 1.0], [1.0, 0.0]]), epsilon=0.5), Threads())
-    >>> plan, _ = model.project(model.cost / -model.epsilon, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)
-    >>> plan.dense().round(3)
-    array([[0.44, 0.06],
-           [0.06, 0.44]])
+    >>> cost, zero = np.array([[0.0, 1.0], [1.0, 0.0]]), np.zeros(2)
+    >>> model = Model(Problem(cost, epsilon=0.5), Threads())
+    >>> plan, updates = model.project(model.cost / -model.epsilon, zero, zero, tol=1e-12, max_iter=100)
+    >>> plan.dense().round(3), 0 < updates < 100
+    (array([[0.44, 0.06],
+           [0.06, 0.44]]), True)
+
+    The values of plans, and bounds of the optimum from above and below, which meet at the solution:
+
+    >>> model.plan(0.0 * model.cost, zero, zero).dense().tolist(), model.spread
+    ([[1.0, 1.0], [1.0, 1.0]], 1.0)
+    >>> bool(np.isclose(model.evaluate(model.independent.plan).objective, 0.5 + 0.5 * (np.log(0.25) - 1.0)))
+    True
+    >>> bool(np.isclose(model.evaluate(plan).objective, model.dual_value(plan)))
+    True
+    >>> bool(model.rounded(model.independent, slack=0.0) > model.dual_value(plan))
+    True
+
+    The linearisation of J, and how far two plans are from each other:
+
+    >>> model = Model(Problem(cost, epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
+    >>> steps = [model.project(model.cost / -s, zero, zero, tol=1e-12, max_iter=100) for s in (1.0, 0.5)]
+    >>> old, new = (model.evaluate(plan) for plan, _ in steps)
+    >>> tangent = model.tangent(old)
+    >>> bool(model.pair(tangent.gradient, old) == tangent.slope <= model.magnitude(tangent.gradient, old))
+    True
+    >>> bool(np.isclose(model.product(model.cost, new, old), model.pair(model.cost, new) - model.pair(model.cost, old)))
+    True
+    >>> before, after = old.plan.dense(), new.plan.dense()
+    >>> bool(np.isclose(model.divergence(new, old), (after * np.log(after / before)).sum()))
+    True
 
     """
 
@@ -197,15 +153,7 @@ class Model:
 
         J is known there without a look at the cost.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> Model(Problem(np.eye(2), a=[0.2, 0.8], epsilon=0.5), Threads()).independent.plan.dense().round(3).tolist()
-        [[0.1, 0.1], [0.4, 0.4]]
-
+        See the example of the class.
         """
         a, b, J = self.a, self.b / self.problem.mass, self.J
         if isinstance(self.cost, Factored):
@@ -223,19 +171,12 @@ class Model:
     def spread(self) -> float:
         """The range of the cost, max − min, over a sample of its rows.
 
+        See the example of the class.
+
         Raises
         ------
         ValueError
             If its ratio to ε overflows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> Model(Problem(np.array([[0.0, 1.0], [3.0, 0.0]]), epsilon=0.5), Threads()).spread
-        3.0
 
         """
         n = self.problem.shape[0]
@@ -253,6 +194,8 @@ class Model:
     def plan(self, log: Matrix, f: Double, g: Double, values: Double | None = None) -> Plan:
         """The plan exp(log + f ⊕ g).
 
+        See the example of the class.
+
         Parameters
         ----------
         log : Matrix (n×m)
@@ -265,16 +208,6 @@ class Model:
         -------
         Plan
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
-        >>> model.plan(0.0 * model.cost, np.zeros(2), np.zeros(2)).dense().tolist()
-        [[1.0, 1.0], [1.0, 1.0]]
-
         """
         return Plan(log, f, g, self.a, self.b, self.engine, self.problem.dtype, None, values)
 
@@ -284,6 +217,8 @@ class Model:
 
         This is the backward step: the minimiser over the couplings of −⟨γ, log⟩ + H(γ). In the paper's words it is
         sinkhorn(−s·log, s) for any s > 0.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -300,17 +235,6 @@ class Model:
         Plan and int
             The plan, and the updates made.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), a=[0.2, 0.8], epsilon=0.5), Threads())
-        >>> plan, updates = model.project(model.cost / -0.5, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)
-        >>> plan.marginals[0].round(6).tolist(), 0 < updates < 100
-        ([0.2, 0.8], True)
-
         """
         solved = balance(log, self.a, self.b, f, g, tol=tol, max_iter=max_iter, engine=self.engine)
         values = solved.values
@@ -320,6 +244,8 @@ class Model:
 
     def evaluate(self, plan: Plan, columns: Double | None = None, right: Double | None = None) -> Point:
         """The objective at a plan, with the sums that it is made of.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -332,17 +258,6 @@ class Model:
         Returns
         -------
         Point
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
-        >>> point = model.evaluate(model.independent.plan)
-        >>> bool(np.isclose(point.objective, 0.5 + 0.5 * (np.log(0.25) - 1.0))), point.error
-        (True, 0.0)
 
         """
         J = self.J
@@ -367,6 +282,8 @@ class Model:
     def rounded(self, point: Point, slack: float) -> float:
         """The objective at the plan rounded onto its exact marginals: an upper bound of the optimum.
 
+        See the example of the class.
+
         Parameters
         ----------
         point : Point
@@ -376,17 +293,6 @@ class Model:
         Returns
         -------
         float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem, sinkhorn
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
-        >>> upper = model.rounded(model.independent, slack=0.0)
-        >>> bool(upper >= sinkhorn(np.eye(2), epsilon=0.5).lower_bound)
-        True
 
         """
         plan, J = point.plan, self.J
@@ -445,6 +351,8 @@ class Model:
     def tangent(self, point: Point) -> Tangent:
         """The linearisation of J at a plan.
 
+        See the example of the class.
+
         Parameters
         ----------
         point : Point
@@ -452,18 +360,6 @@ class Model:
         Returns
         -------
         Tangent
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Custom, Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> square = Custom(lambda gamma: (gamma**2).sum(), lambda gamma: 2.0 * gamma, convex=True)
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=square), Threads())
-        >>> tangent = model.tangent(model.independent)
-        >>> tangent.slope, tangent.offset
-        (0.5, 0.25)
 
         """
         J = self.J
@@ -480,6 +376,8 @@ class Model:
     def pair(self, matrix: Matrix, point: Point) -> float:
         """The inner product ⟨matrix, γ⟩.
 
+        See the example of the class.
+
         Parameters
         ----------
         matrix : Matrix
@@ -489,16 +387,6 @@ class Model:
         Returns
         -------
         float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
-        >>> round(model.pair(model.cost, model.independent), 6)
-        0.5
 
         """
         if not isinstance(matrix, Factored):
@@ -511,6 +399,8 @@ class Model:
     def product(self, matrix: Matrix, new: Point, old: Point) -> float:
         """The inner product ⟨matrix, γ_new − γ_old⟩, accurate for plans that are close to each other.
 
+        See the example of the class.
+
         Parameters
         ----------
         matrix : Matrix
@@ -521,19 +411,6 @@ class Model:
         -------
         float
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import GroupLasso, Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
-        >>> plan, _ = model.project(model.cost / -0.5, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)
-        >>> new, old = model.evaluate(plan), model.independent
-        >>> product = model.product(model.cost, new, old)
-        >>> bool(np.isclose(product, model.pair(model.cost, new) - model.pair(model.cost, old)))
-        True
-
         """
         if not isinstance(matrix, Factored):
             return float(np.vdot(self.engine.assemble(matrix), new.plan.array() - old.plan.array()))
@@ -541,6 +418,8 @@ class Model:
 
     def magnitude(self, gradient: Matrix, point: Point) -> float:
         """The sum of the absolute values that ⟨gradient, γ⟩ adds up; the rounding error of that sum is relative to it.
+
+        See the example of the class.
 
         Parameters
         ----------
@@ -551,18 +430,6 @@ class Model:
         Returns
         -------
         float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import GroupLasso, Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.geometry import Dense
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
-        >>> matrix = Dense(np.array([[1.0, -1.0], [-1.0, 1.0]]))
-        >>> model.pair(matrix, model.independent), model.magnitude(matrix, model.independent)
-        (0.0, 1.0)
 
         """
         if isinstance(gradient, Factored):
@@ -578,6 +445,8 @@ class Model:
         half of the symmetric one, ⟨log γ_new − log γ_old, γ_new − γ_old⟩, which is the same to second order, and in
         which nothing cancels.
 
+        See the example of the class.
+
         Parameters
         ----------
         new, old : Point
@@ -586,21 +455,6 @@ class Model:
         -------
         float
             Never negative.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import GroupLasso, Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5, regularizer=GroupLasso([0, 1])), Threads())
-        >>> first, second = (
-        ...     model.evaluate(model.project(model.cost / -s, np.zeros(2), np.zeros(2), tol=1e-9, max_iter=100)[0])
-        ...     for s in (0.5, 1.0)
-        ... )
-        >>> gamma, other = first.plan.dense(), second.plan.dense()
-        >>> bool(np.isclose(model.divergence(first, second), (gamma * np.log(gamma / other)).sum()))
-        True
 
         """
         largest = np.abs(new.plan.g[self.b > 0]).max()  # f is as large, and may be elsewhere
@@ -619,6 +473,8 @@ class Model:
 
         If log = −(C + G)/ε this is at most the minimum over couplings of ⟨γ, C + G⟩ + ε H(γ).
 
+        See the example of the class.
+
         Parameters
         ----------
         plan : Plan
@@ -626,17 +482,6 @@ class Model:
         Returns
         -------
         float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import Problem
-        >>> from driftway.engines import Threads
-        >>> from driftway.problem import Model
-        >>> model = Model(Problem(np.eye(2), epsilon=0.5), Threads())
-        >>> plan, _ = model.project(model.cost / -0.5, np.zeros(2), np.zeros(2), tol=1e-12, max_iter=100)
-        >>> bool(np.isclose(model.dual_value(plan), model.evaluate(plan).objective))
-        True
 
         """
         return self.epsilon * (dot(plan.f, self.a) + dot(plan.g, self.b) - self.problem.mass)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ class TimeSmoothness(MomentRegularizer):
         self.Y = points("Y", Y)
         self.previous = points("previous", previous, (None, self.Y.shape[1]))
         self.weight = real_number("weight", weight, minimum=0.0)
-        self.normalization = one_of("normalization", normalization, ("mean", "sum", "coupling"))
+        self.normalization = one_of("normalization", normalization, get_args(Normalization))
         self._own_masses = a is not None
         n = len(self.previous)
         self.a = weights("a", np.full_like(self.previous[:, 0], 1.0 / n) if a is None else a, n)

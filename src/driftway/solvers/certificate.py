@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from driftway.problem.model import Model, Tangent
+from driftway.problem.model import Model
+from driftway.problem.point import Tangent
 from driftway.solvers.solver import State
 
 Double = npt.NDArray[np.float64]

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from driftway.geometry.matrices import Matrix
 from driftway.plan.plan import Plan
-from driftway.problem.model import Model, Point, Tangent
+from driftway.problem.model import Model
+from driftway.problem.point import Point, Tangent
 from driftway.problem.problem import Problem
 
 Double = npt.NDArray[np.float64]

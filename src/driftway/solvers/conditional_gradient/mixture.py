@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 
 from driftway.engines.engine import entropy_of
 from driftway.geometry.matrices import Dense, LogOf
-from driftway.problem.model import Model, Point
+from driftway.problem.model import Model
+from driftway.problem.point import Point
 from driftway.regularizers.moment_regularizer import MomentRegularizer
 from driftway.solvers.solver import Start
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from driftway.geometry.matrices import Factored, LogOf
-from driftway.problem.model import Model, Point
+from driftway.problem.model import Model
+from driftway.problem.point import Point
 from driftway.regularizers.moment_regularizer import MomentRegularizer, checked_phi
 from driftway.regularizers.regularizer import checked_value
 from driftway.solvers.forward_backward.step import (

@@ -8,7 +8,8 @@ import numpy as np
 
 from driftway.geometry.matrices import Factored
 from driftway.plan.plan import Plan
-from driftway.problem.model import Model, Point, Tangent
+from driftway.problem.model import Model
+from driftway.problem.point import Point, Tangent
 from driftway.regularizers.moment_regularizer import MomentRegularizer
 from driftway.solvers.solver import Start, State
 
