@@ -4,8 +4,10 @@ Everything is in units of log₂, so that the exponential is a shift of the expo
 loops are written to be vectorised by LLVM: no calls, no branches that depend on an entry. A row is formed
 tile by tile in the nearest cache; four rows at a time meet the columns.
 
-What is called from compiled code is inlined by force and not cached. Otherwise the code of a caller would depend on
-what was compiled or loaded before it, by this process or by another, and versions of it round differently.
+What is called from compiled code is not cached, and what is called per entry is inlined by force. Otherwise the code of
+a caller would depend on what was compiled or loaded before it, by this process or by another, and versions of it round
+differently. What is called per row is too long for LLVM to inline it by itself. It is left so: each of its loops is
+compiled once and not once per caller, which halves the time to the first answer and costs a call per row.
 
 A loop that writes to one array and reads others has a vectorised version and a plain one, which is taken where they are
 nearer to each other than a few vectors, and sums come out differently. So that bits do not depend on where arrays are,
@@ -26,7 +28,7 @@ FAST = {"contract", "reassoc", "nsz"}  # sums in any order
 TILE = 1024  # entries of a row formed at once: they and what they are made of stay in the first-level cache
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy")
 def _form(i: int, shift: Any, terms: Any, out: Any) -> None:
     """out = log₂ of row i, plus the shift.
 
@@ -145,7 +147,7 @@ def _exponentiate_in_place(out: Any) -> Any:
     return total
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy")
 def _exponentiate(i: int, count: int, last: int, f: Any, terms: Any, ahead: Any, out: Any, totals: Any) -> None:
     """out = the rows i … i + count − 1 of the plan, and their sums; what they are made of is unpacked once for all.
 
@@ -174,7 +176,7 @@ def _exponentiate(i: int, count: int, last: int, f: Any, terms: Any, ahead: Any,
             totals[r] = _exponentiate_in_place(out[r])
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@njit(fastmath=FAST, nogil=True, error_model="numpy")
 def _exponentiate_safely(i: int, terms: Any, out: Any) -> Any:
     """out = row i of the plan, shifted by its maximum; its sum, and the shift."""
     _form(i, out.dtype.type(0), terms, out)
@@ -308,7 +310,7 @@ def fill_rows(low: int, high: int, terms: Any, f: Any, buffer: Any, out: Any, fi
     b, ahead, totals = buffer[0], buffer[4], np.empty_like(buffer[:4, 0])
     _form(low, f[low], terms, ahead)
     for i in range(low, high):
-        _exponentiate(i, 1, high - 1, f, terms, ahead, buffer, totals)
+        _exponentiate(i, min(1, high - i), high - 1, f, terms, ahead, buffer, totals)
         for j in range(b.size):
             out[i - first, j] = b[j]
 
