@@ -113,11 +113,12 @@ def test_bounds_are_true_on_the_way(name: str, engine: Threads) -> None:
 
 def test_the_gradient_is_that_of_the_value_and_newton_inverts_its_change() -> None:
     d = data(7, 5, seed=6)
-    p = problem(d, "time-mean", 0.1, 3.0)
+    p = problem(d, "time-mean", 1.0, 0.3)
     model = Model(p, Threads())
     rng = np.random.default_rng(0)
     space = moment_dual.Space.of(model)
-    here = moment_dual.at(model, space, 0.1, 0.1 * rng.normal(size=5), 0.1 * rng.normal(size=(7, 2)), np.zeros(7))
+    here = moment_dual.at(model, space, 1.0, 0.1 * rng.normal(size=5), 0.1 * rng.normal(size=(7, 2)), np.zeros(7))
+    assert moment_dual.SweptSteps(model).filled(here) is None  # where a column is starved a step is shorter
     evaluate = moment_dual.evaluator(model, here)
     for _ in range(3):
         v = rng.normal(size=here.x.size)
@@ -125,13 +126,15 @@ def test_the_gradient_is_that_of_the_value_and_newton_inverts_its_change() -> No
         assert high is not None
         assert low is not None
         assert (high.value - low.value) / 2e-5 == pytest.approx(np.dot(here.gradient, v), rel=1e-6)
-    step, reach = moment_dual.newton_direction(model, here)
+    found = moment_dual.newton_direction(model, here)
+    assert found is not None
+    step, reach = found
     high, low = evaluate(here.x + 1e-6 * step), evaluate(here.x - 1e-6 * step)
     assert high is not None
     assert low is not None
     np.testing.assert_allclose((low.gradient - high.gradient) / 2e-6, here.gradient, atol=1e-6)
     gamma = here.plan(model).dense() / p.a[:, None]
-    added = (step[:5] - step[5:].reshape(7, 2) @ space.R.T) / 0.1
+    added = step[:5] - step[5:].reshape(7, 2) @ space.R.T
     variances = (gamma * (added - (gamma * added).sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
     assert reach == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
 
@@ -170,11 +173,11 @@ def test_strides_divide_the_way_and_follow_the_reach() -> None:
         passed.append(stride)
     assert strength == 0.1
     assert passed == pytest.approx([math.log(10.0) / 4] * 4)
-    assert continuation.longer(0.5, continuation.AIM) == pytest.approx(0.5)
-    assert continuation.longer(0.5, continuation.AIM / 2.25) == pytest.approx(0.75)
+    assert continuation.longer(0.5, continuation.AIMED_REACH) == pytest.approx(0.5)
+    assert continuation.longer(0.5, continuation.AIMED_REACH / 2.25) == pytest.approx(0.75)
     assert continuation.longer(0.5, 0.0) == 1.0
     assert continuation.longer(0.5, 100.0) == 0.25
-    assert continuation.longer(0.5, math.nan) == continuation.shorter(0.1) == continuation.LEAST
+    assert continuation.longer(0.5, math.nan) == continuation.shorter(0.1) == continuation.SHORTEST_STRIDE
     assert continuation.shorter(0.6) == 0.3
 
 
