@@ -11,7 +11,7 @@ logarithms of a row, its `reach`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from driftway.plan.lbfgs import ROUNDING, SUFFICIENT
@@ -31,8 +31,6 @@ LONGEST_REACH, STRIDE_EVALUATIONS = 2.0, 8
 STAGE_LIMIT = 300
 # A column with less than this share of its mass is filled by an update of Sinkhorn's: a Newton step would be too long.
 STARVED = 0.1
-# What a column that has underflowed is taken to hold: the least number that is safely invertible.
-TINY = 1e-300
 # What is added to a unit diagonal before a system is factored; what is tried next, ten times as much
 # each time, if rounding has made it indefinite; and what only a system out of range needs.
 RIDGE, NEXT_RIDGE, LAST_RIDGE = 1e-12, 1e-10, 1.0
@@ -128,7 +126,7 @@ class Continuation(Generic[P]):
     goal: float
     reached: P | None = None
     before: P | None = None
-    stride: float = FIRST_STRIDE
+    stride: float = field(default_factory=lambda: FIRST_STRIDE)
     near: bool = False
     failed: bool = False
     stuck: bool = False

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.arrays.rowwise import by_rows
-from driftway.engines.engine import Request
+from driftway.engines.engine import TINY, Request
 from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import SUFFICIENT
 from driftway.plan.newton import by_columns
@@ -30,7 +30,7 @@ from driftway.plan.sinkhorn import dot
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.regularizers.moment_regularizer import MomentRegularizer, RowQuadratic
-from driftway.solvers.dual_ascent.continuation import LAST_RIDGE, NEXT_RIDGE, RIDGE, STARVED, TINY, Direction
+from driftway.solvers.dual_ascent.continuation import LAST_RIDGE, NEXT_RIDGE, RIDGE, STARVED, Direction
 
 Double = npt.NDArray[np.float64]
 
@@ -162,8 +162,12 @@ class Place:
     def _fixed(self) -> tuple[Any, ...]:
         """What the blocks are made of besides the means."""
         space = self.space
-        damped = self.damping / self.epsilon * (0.5 * np.ptp(space.R, axis=0)) ** 2
-        return space.a, space.seen, space.curvature, damped, self.epsilon
+        return space.a, space.seen, space.curvature, self._damped, self.epsilon
+
+    @property
+    def _damped(self) -> Double:
+        """What damping adds to the diagonal of a block, per unit of mass."""
+        return np.asarray(self.damping / self.epsilon * (0.5 * np.ptp(self.space.R, axis=0)) ** 2)
 
     def precondition(self, direction: Double) -> Double:
         m, b, direction = self.space.b.size, self.space.b, self.space.mass * direction
@@ -183,7 +187,8 @@ class Place:
         covariances.
         """
         space = self.space
-        pulled = self.epsilon * (self.residual - np.where(space.seen, space.curvature, 0.0) * in_P)
+        held = np.where(space.seen, space.curvature + np.multiply.outer(space.a, self._damped), 0.0)
+        pulled = self.epsilon * (self.residual - held * in_P)
         mean, square = _over(moved[:, :2], space.a).T  # first over a: products of masses may overflow
         variance = square - mean**2 + (_over(pulled - across, space.a) * in_P).sum(axis=1)
         return math.sqrt(max(float(variance.max()), 0.0)) / self.epsilon

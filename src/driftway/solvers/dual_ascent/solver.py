@@ -15,23 +15,24 @@ from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import compiled_threads
 from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import Ascent, remaining
-from driftway.plan.sinkhorn import balance
+from driftway.plan.sinkhorn import NEWTON_SIZE, balance
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.dual_ascent.continuation import STAGE_LIMIT, Continuation, ahead
 from driftway.solvers.dual_ascent.dual import Place, Space, SweptSteps, at, evaluator, fits
 from driftway.solvers.dual_ascent.small import CompiledSteps
-from driftway.solvers.solver import Start, State, require_entropy
+from driftway.solvers.sinkhorn import STAGE_ACCURACY
+from driftway.solvers.solver import WORTHLESS_START, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
 # The path of strengths: from where the problem is easy (a share of J's smoothness, or of the cost's range), each
 # strength solved by L-BFGS to a rough accuracy.
-EASY_SMOOTHNESS, EASY_RANGE, STAGE_ACCURACY = 0.003, 0.005, 1e-2
-# A start whose columns are off by more than this is worse than none; and one by less than that is worth showing.
-WORTHLESS, FINE = 1.0, 1e-4
-# Evaluations after which the rate of progress is judged, and the largest system and number of moments for Newton.
-PATIENCE, NEWTON_SIZE, NEWTON_MOMENTS = 25, 3000, 12
+EASY_SMOOTHNESS, EASY_RANGE = 0.003, 0.005
+# A plan whose columns are off by less is shown, that of a strength on the way otherwise.
+SHOWN_ERROR = 1e-4
+# Evaluations after which the rate of progress is judged, and the largest number of moments for Newton.
+JUDGED_EVERY, NEWTON_MOMENTS = 25, 12
 # Problems up to this size are solved by compiled Newton steps alone, after a few of Sinkhorn's updates.
 SMALL_COLUMNS, SMALL_ENTRIES, UPDATES = 128, 2**19, 3
 # Their path begins at that many times the strength where it would otherwise begin.
@@ -88,7 +89,7 @@ class DualAscent:
             if start.log is not None:  # what φ does not see has no coefficient, whatever another φ saw
                 P = np.where(space.seen, -epsilon * start.log.P, P)
             here = at(model, space, epsilon, start.g, P, start.f / epsilon)
-            if here.error <= WORTHLESS:
+            if here.error <= WORTHLESS_START:
                 course, spent = _Course(Continuation(here, epsilon)), 0
                 if _is_small(model, space):
                     course, spent = _small(model, space, epsilon, here.g, P, accuracy, 0)
@@ -104,7 +105,7 @@ class DualAscent:
         # On the way the plan is that of a larger strength, and the last one may be solved better than the present.
         here, reached = course.path.here, course.path.reached
         places = [here] if reached is None else [here, reached]
-        shown = here if here.error <= FINE else min(places, key=lambda place: place.error)
+        shown = here if here.error <= SHOWN_ERROR else min(places, key=lambda place: place.error)
         point = model.evaluate(shown.plan(model), shown.columns, shown.means[:, : shown.P.shape[1]])
         potentials = shown.epsilon * point.plan.f, shown.epsilon * point.plan.g
         bound = max(_bound(model, place) for place in places)
@@ -203,7 +204,7 @@ class _Course:
         path, before = self.path, self.path.here
         wanted = accuracy if path.last else STAGE_ACCURACY
         path.here, count, stuck = self.ascent.run(
-            before, evaluator(model, before), lambda place: place.distance <= wanted, min(PATIENCE, limit)
+            before, evaluator(model, before), lambda place: place.distance <= wanted, min(JUDGED_EVERY, limit)
         )
         self.spent += count
         if path.here.distance <= wanted:
