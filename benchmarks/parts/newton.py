@@ -81,8 +81,8 @@ def read(data: dict[str, Any]) -> Reading:
     least = min((ratio(case) for case in taken), default=float("nan"))
     return Reading(
         "Newton steps, compiled and by sweeps",
-        f"DualAscent on rotating moons, to a certified gap of {TOL:g}: processor time of one thread, median of both ways "
-        f"in turn. Compiled steps are taken up to {dual_ascent.SMALL_COLUMNS} columns; both are forced beyond.",
+        f"DualAscent on rotating moons, to a certified gap of {TOL:g}: processor time of one thread, both in turn, "
+        f"medians. Compiled steps are taken up to {dual_ascent.SMALL_COLUMNS} columns; both are forced beyond.",
         [table(found)],
         [
             Target(
