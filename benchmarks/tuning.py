@@ -153,6 +153,14 @@ def table(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def missing(ledger: Ledger) -> str:
+    """What is not measured yet, in words."""
+    names = [
+        f"{each.module}.{each.name} ({each.problems})" for each in CONSTANTS if ledger.find(each._asdict()) is None
+    ]
+    return f"\nNot measured yet: {', '.join(names)}.\n" if names else ""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measures what is missing, and writes the table into the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
@@ -171,7 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.output is None:
         before, rest = PAGE.read_text(encoding="utf-8").split(MARKS[0])
         after = rest.split(MARKS[1])[1]
-        text = f"{before}{MARKS[0]}\n{table(ledger.data['cases'])}\n{MARKS[1]}{after}"
+        text = f"{before}{MARKS[0]}\n{table(ledger.data['cases'])}\n{missing(ledger)}{MARKS[1]}{after}"
         PAGE.write_text(text, encoding="utf-8")
 
 
