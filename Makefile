@@ -4,7 +4,7 @@ BIN := .venv/bin
 BENCH := .venv-bench/bin
 ALL := .venv-all/bin
 
-.PHONY: demo test test-all bench evaluate docs lint clean
+.PHONY: demo test test-all bench tune evaluate docs lint clean
 
 demo: .venv/demo
 	$(BIN)/python examples/rotating_moons.py
@@ -24,6 +24,11 @@ docs: .venv-all/ready
 # For a check within minutes that leaves the results alone: make bench ARGS=--quick
 bench: .venv-bench/ready
 	$(BENCH)/python -m benchmarks $(ARGS)
+
+# What half and twice of each measured constant of the solvers does, a few minutes; what is stored is kept. Anew:
+# make tune ARGS=--again
+tune: .venv/test
+	$(BIN)/python -m benchmarks.tuning $(ARGS)
 
 # Everybody on drifting data; recorded streams are found through the environment variable DRIFTWAY_DATA. It takes hours:
 # what was interrupted goes on with make evaluate ARGS=--missing

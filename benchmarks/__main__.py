@@ -15,7 +15,7 @@ from benchmarks.reading import Reading
 from benchmarks.report import page, terminal
 from benchmarks.scale import Scale
 
-PARTS = ("figure2", "group_lasso", "entropic", "growth", "small", "sweep")
+PARTS = ("figure2", "group_lasso", "entropic", "growth", "small", "newton", "sweep")
 PAGE = "README.md"
 
 

@@ -18,8 +18,8 @@ WHY = {
         "users of a factored plan do not need, the points in the same tables show what is left."
     ),
     "small": (
-        "A cold solve is one call of compiled Newton steps, at 0.13 ms each, and 1.3 ms for the certificate and the "
-        "calls around it. A run by itself after a pause, as here, takes longer than one of many: those took 2.3, 4.6, "
+        "A cold solve is compiled Newton steps, at 0.13 ms each, and 1.3 ms for the certificate and the calls around "
+        "them. A run by itself after a pause, as here, takes longer than one of many: those took 2.3, 4.6, "
         "3.5 and 6.5 ms in the order of the table, on a day when this race took 2.6, 5.3, 5.6 and 9.3. The slowest "
         "case, the strongest regulariser at the smallest ε, needs 40 evaluations along its path."
     ),

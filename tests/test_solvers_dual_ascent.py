@@ -30,6 +30,7 @@ from driftway.solvers import DualAscent, Sinkhorn
 from driftway.solvers.dual_ascent import continuation
 from driftway.solvers.dual_ascent import dual as moment_dual
 from driftway.solvers.dual_ascent import solver as dual_ascent
+from driftway.solvers.dual_ascent.small import CompiledSteps
 
 # At the smallest strength the logarithms of the plan leave no more than that.
 TOLERANCE = {1.0: 1e-9, 0.1: 1e-10, 0.01: 1e-11, 0.001: 1e-10}
@@ -113,11 +114,12 @@ def test_bounds_are_true_on_the_way(name: str, engine: Threads) -> None:
 
 def test_the_gradient_is_that_of_the_value_and_newton_inverts_its_change() -> None:
     d = data(7, 5, seed=6)
-    p = problem(d, "time-mean", 0.1, 3.0)
+    p = problem(d, "time-mean", 1.0, 0.3)
     model = Model(p, Threads())
     rng = np.random.default_rng(0)
     space = moment_dual.Space.of(model)
-    here = moment_dual.at(model, space, 0.1, 0.1 * rng.normal(size=5), 0.1 * rng.normal(size=(7, 2)), np.zeros(7))
+    here = moment_dual.at(model, space, 1.0, 0.1 * rng.normal(size=5), 0.1 * rng.normal(size=(7, 2)), np.zeros(7))
+    assert moment_dual.SweptSteps(model).filled(here) is None  # where a column is starved a step is shorter
     evaluate = moment_dual.evaluator(model, here)
     for _ in range(3):
         v = rng.normal(size=here.x.size)
@@ -125,13 +127,15 @@ def test_the_gradient_is_that_of_the_value_and_newton_inverts_its_change() -> No
         assert high is not None
         assert low is not None
         assert (high.value - low.value) / 2e-5 == pytest.approx(np.dot(here.gradient, v), rel=1e-6)
-    step, reach = moment_dual.newton_direction(model, here)
+    found = moment_dual.newton_direction(model, here)
+    assert found is not None
+    step, reach = found
     high, low = evaluate(here.x + 1e-6 * step), evaluate(here.x - 1e-6 * step)
     assert high is not None
     assert low is not None
     np.testing.assert_allclose((low.gradient - high.gradient) / 2e-6, here.gradient, atol=1e-6)
     gamma = here.plan(model).dense() / p.a[:, None]
-    added = (step[:5] - step[5:].reshape(7, 2) @ space.R.T) / 0.1
+    added = step[:5] - step[5:].reshape(7, 2) @ space.R.T
     variances = (gamma * (added - (gamma * added).sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
     assert reach == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
 
@@ -170,12 +174,51 @@ def test_strides_divide_the_way_and_follow_the_reach() -> None:
         passed.append(stride)
     assert strength == 0.1
     assert passed == pytest.approx([math.log(10.0) / 4] * 4)
-    assert continuation.longer(0.5, continuation.AIM) == pytest.approx(0.5)
-    assert continuation.longer(0.5, continuation.AIM / 2.25) == pytest.approx(0.75)
+    assert continuation.longer(0.5, continuation.AIMED_REACH) == pytest.approx(0.5)
+    assert continuation.longer(0.5, continuation.AIMED_REACH / 2.25) == pytest.approx(0.75)
     assert continuation.longer(0.5, 0.0) == 1.0
     assert continuation.longer(0.5, 100.0) == 0.25
-    assert continuation.longer(0.5, math.nan) == continuation.shorter(0.1) == continuation.LEAST
+    assert continuation.longer(0.5, math.nan) == continuation.shorter(0.1) == continuation.SHORTEST_STRIDE
     assert continuation.shorter(0.6) == 0.3
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_compiled_and_swept_steps_differ_by_rounding_and_lead_along_one_path(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The strengths that are passed, the evaluations and the end are the same: what is decided is written once."""
+    pytest.importorskip("numba")
+    d, first, last = data(14, 9, seed=11), 2.0, 0.01
+    model = Model(problem(d, name, last, 5.0), Threads())
+    space = moment_dual.Space.of(model).with_pairs(every=True)
+    cost = PointCloudCost(d.X, d.Y).rows(slice(None))
+    arrays = cost.T, space.R, space.a, space.b, space.centre.T, space.curvature.T
+    compiled, swept = CompiledSteps(*map(np.ascontiguousarray, arrays)), moment_dual.SweptSteps(model)
+    g, P = np.zeros(9), np.zeros((14, space.R.shape[1]))
+    small = compiled.at(first, g, np.ascontiguousarray(P.T))
+    large = moment_dual.at(model, space, first, g, P, np.zeros(14))
+    assert small.value == pytest.approx(large.value, rel=1e-12)
+    assert small.distance == pytest.approx(large.distance, rel=1e-9)
+    for damping in (0.0, 0.1):
+        one, other = compiled.direction(small, damping), swept.direction(large, damping)
+        assert one is not None
+        assert other is not None
+        np.testing.assert_allclose(np.concatenate([one.step[0], one.step[1].T.ravel()]), other.step, atol=1e-6)
+        assert (one.slope, one.reach) == pytest.approx((other.slope, other.reach), rel=1e-6)
+
+    monkeypatch.setattr(moment_dual, "SETTLING", 0)  # what sweeps may add between two steps
+    passed: dict[object, list[float]] = {compiled: [], swept: []}
+    ends = []
+    for steps, here in ((compiled, small), (swept, large)):
+        path = continuation.Continuation(here, last)
+        while path.run(steps, 1e-9, 1):
+            passed[steps].append(path.here.epsilon)
+        assert path.last
+        assert path.near
+        assert path.here.distance <= 1e-9
+        ends.append(path.here.value)
+    assert passed[compiled] == pytest.approx(passed[swept], rel=1e-6)
+    assert ends[0] == pytest.approx(ends[1], rel=1e-10)
 
 
 def test_blocks_whose_inverse_is_lost_in_rounding_are_no_matter() -> None:

@@ -1,4 +1,4 @@
-"""Every constant of the adaptation stands in docs/tuning.md, with the value that it has."""
+"""Every constant of the adaptation and of the solver stands in docs/tuning.md, with the value that it has."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import driftway.adaptation
+import driftway
 
-ROOM = Path(driftway.adaptation.__file__).parent
+SOURCE = Path(driftway.__file__).parent
+ROOMS = ("solvers", "plan", "engines", "regularizers")
 PAGE = Path(__file__).parent.parent / "docs" / "tuning.md"
 # The form of files, and names that choose objects: nothing that anything is decided by.
 PASSED_OVER = {
@@ -24,6 +25,8 @@ PASSED_OVER = {
     "permitted.py",
 }
 NO_NUMBERS = {"COLUMNS"}
+# Polynomials and bits of floating-point numbers.
+COEFFICIENTS = {"exp2.py"}
 
 
 def constants(path: Path) -> list[str]:
@@ -42,24 +45,52 @@ def rows() -> dict[str, dict[str, str]]:
     files: list[str] = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
-            files = line.removeprefix("## ").split(", ")
+            files = [f"adaptation/{file}" for file in line.removeprefix("## ").split(", ")]
+        elif line.startswith("### "):
+            files = [line.removeprefix("### ")]
         elif line.startswith("| `"):
             name, value = (cell.strip(" `") for cell in line.split("|")[1:3])
-            file = f"{name.partition('.')[0]}.py" if "." in name else files[0]
+            file = f"adaptation/{name.partition('.')[0]}.py" if "." in name else files[0]
             assert file in files, f"{name} stands under {files}"
             found.setdefault(file, {})[name.rpartition(".")[2]] = value
     return found
 
 
-FILES = {path.relative_to(ROOM).as_posix(): path for path in sorted(ROOM.rglob("*.py"))}
-WITH_CONSTANTS = [name for name, path in FILES.items() if name not in PASSED_OVER and constants(path)]
+def numbers(path: Path) -> list[str]:
+    """The constants of a module that are numbers of Python: coefficients for compiled code and records are not."""
+    module = import_module(module_of(path))
+    return [name for name in constants(path) if _is_number(getattr(module, name))]
 
 
-@pytest.mark.parametrize("name", WITH_CONSTANTS)
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) or (type(value) is tuple and all(map(_is_number, value)))
+
+
+def module_of(path: Path) -> str:
+    return ".".join(("driftway", *path.relative_to(SOURCE).with_suffix("").parts))
+
+
+ADAPTATION = [path for path in sorted((SOURCE / "adaptation").rglob("*.py")) if path.name not in PASSED_OVER]
+SOLVER = [path for room in ROOMS for path in sorted((SOURCE / room).rglob("*.py")) if path.name not in COEFFICIENTS]
+FILES = {path.relative_to(SOURCE).as_posix(): path for path in (*ADAPTATION, *SOLVER)}
+
+
+@pytest.mark.parametrize("name", [name for name, path in FILES.items() if path in ADAPTATION and constants(path)])
 def test_every_constant_stands_on_the_page_with_its_value(name: str) -> None:
-    module = import_module("driftway.adaptation." + name.removesuffix(".py").replace("/", "."))
-    told, missing = rows().get(name, {}), []
-    for constant in constants(FILES[name]):
+    assert_told(name, constants(FILES[name]))
+
+
+@pytest.mark.parametrize("name", [name for name, path in FILES.items() if path in SOLVER and constants(path)])
+def test_every_number_of_the_solver_stands_on_the_page_with_its_value(name: str) -> None:
+    if "compiled" in name or "kernels" in name or "plans" in name:
+        pytest.importorskip("numba")
+    assert_told(name, numbers(FILES[name]))
+
+
+def assert_told(name: str, wanted: list[str]) -> None:
+    """Whether a file's constants stand on the page with the values that they have."""
+    module, told, missing = import_module(module_of(FILES[name])), rows().get(name, {}), []
+    for constant in wanted:
         value = getattr(module, constant)
         number = isinstance(value, int | float | tuple)
         if constant not in told or (number and ast.literal_eval(told[constant]) != value):

@@ -20,6 +20,8 @@ Double = npt.NDArray[np.float64]
 
 # A row sum in this range was computed without harmful under- or overflow; outside, the row is shifted by its maximum.
 SAFE = (1e-200, 1e200)
+# What stands for a zero where a logarithm or a quotient is taken: near the least number with all its digits.
+TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)

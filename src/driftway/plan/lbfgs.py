@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 Double = npt.NDArray[np.float64]
 
-MEMORY = 20
+MEMORY = 20  # steps that the Hessian is learned from
 SUFFICIENT = 1e-4  # the share of the promised rise that a step must keep
+# The shortest share of a step that is tried, and how steeply the gradient may point back where the rise is lost.
 SHORTEST, OVERSHOOT = 1e-8, 0.8
-PATIENCE = 40  # steps without a flatter gradient that are taken for the end
+FLAT_STEPS = 40  # steps without a flatter gradient that are taken for the end
 ROUNDING = 1e-14  # of a value, relative to its `magnitude`
 
 
@@ -45,8 +46,8 @@ P = TypeVar("P", bound=Place)
 class Ascent:
     """The last steps and the changes of the gradient they made: what L-BFGS knows of the Hessian."""
 
-    def __init__(self, memory: int = MEMORY) -> None:
-        self._pairs: deque[tuple[Double, Double, float]] = deque(maxlen=memory)
+    def __init__(self) -> None:
+        self._pairs: deque[tuple[Double, Double, float]] = deque(maxlen=MEMORY)
 
     def forget(self) -> None:
         """Begins anew."""
@@ -65,7 +66,7 @@ class Ascent:
             # Where rounding decides, the slope goes up and down without end.
             now = float(np.dot(direction, here.gradient))
             idle, steepness = (0, now) if now < 0.9 * steepness else (idle + 1, steepness)
-            if idle > PATIENCE and now < ROUNDING * here.magnitude:
+            if idle > FLAT_STEPS and now < ROUNDING * here.magnitude:
                 return here, spent, True
             there, count = search(here, direction, evaluate)
             spent += count

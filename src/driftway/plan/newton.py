@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from driftway.engines.engine import Kernel
+from driftway.engines.engine import TINY, Kernel
 
 Double = npt.NDArray[np.float64]
 
 DAMPING = (1e-10, 1e-2, 1e8)  # smallest, first and largest μ
-LONGEST = 50.0  # the largest change of a log-potential in one step
+LONGEST_CHANGE = 50.0  # the largest change of a log-potential in one step
+# A step is good if the error falls to this share, whatever the dual does; its rounding, relative to what it adds up.
+CLEARLY_NEARER, DUAL_ROUNDING = 0.1, 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,17 +113,17 @@ def _try(
 ) -> tuple[Scaling, float] | None:
     """The scaling after a step and the share of the promised rise of the dual that came true, or `None` if little."""
     delta = normal.solve(damping)
-    if delta is None or np.abs(delta).max() > LONGEST:
+    if delta is None or np.abs(delta).max() > LONGEST_CHANGE:
         return None
     there = Scaling.of(kernel, a, b, here.log_v + delta)
     if there is None:
         return None
     predicted = normal.predicted(delta, damping)
     # Close to the optimum the rise is lost in rounding, the error is not.
-    lost = predicted < 1e-13 * here.magnitude
-    if there.error < (1.0 if lost else 0.1) * here.error:
+    lost = predicted < DUAL_ROUNDING * here.magnitude
+    if there.error < (1.0 if lost else CLEARLY_NEARER) * here.error:
         return there, 1.0
-    gain = (there.dual - here.dual) / max(predicted, 1e-300)
+    gain = (there.dual - here.dual) / max(predicted, TINY)
     return (there, gain) if gain > 1e-3 else None
 
 

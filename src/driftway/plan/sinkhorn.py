@@ -25,21 +25,21 @@ Double = npt.NDArray[np.float64]
 
 # |log u| and |log v| stay below this, in float64 and in float32. Entries lost to underflow in K are then below
 # exp(−745 + 200) or exp(−87 + 40) relative to what counts, far beneath rounding.
-REACH = (100.0, 20.0)
+SAFE_SCALING = (100.0, 20.0)
 # Entries from which float32 saves more than it costs to think of it.
-LARGE = 2**15
+SINGLE_ENTRIES = 2**15
 # Kernels are held in float32 for tolerances from here on: their rounding moves the marginals by less.
-SINGLE = 1e-7
+SINGLE_TOLERANCE = 1e-7
 # Iterations before a kernel is worth its memory: a warm start often needs no more, and a cold one would outgrow it.
 FIRST_SWEEPS = 3
 # Iterations over which a rate of contraction is observed.
 WINDOW = 8
 # How often Sinkhorn on a stored kernel is asked whether it will be done soon, and the largest system for Newton.
-PATIENCE, NEWTON_SIZE = 16, 3000
+JUDGED_EVERY, NEWTON_SIZE = 16, 3000
 # What quasi-Newton ascent takes to learn the Hessian, in iterations: no use for less.
 ASCENT_COST = 40.0
 # An error this small that several rounds of Newton's method did not reduce is the limit of floating point.
-NEARLY, IDLE = 1e-9, 5
+ROUNDED_ERROR, IDLE_ROUNDS = 1e-9, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +134,8 @@ def _balance(
     relaxation: Relaxation | None,
 ) -> Balanced:
     """`balance` for masses of total 1."""
-    rough = a.size * b.size >= LARGE and _float32_holds(a, b)
-    single = bool(rough and tol >= SINGLE)
+    rough = a.size * b.size >= SINGLE_ENTRIES and _float32_holds(a, b)
+    single = bool(rough and tol >= SINGLE_TOLERANCE)
     n_iter, best, idle, kernel, earlier = 0, math.inf, 0, None, math.inf
     while True:
         # The sweep form: any start is safe in it. It begins in float32 and ends in float64.
@@ -147,14 +147,14 @@ def _balance(
             rough = False
             continue
         best, idle = (error, 0) if error < 0.9 * best else (best, idle + 1)
-        rounded = error < NEARLY and idle > IDLE and kernel is not None
+        rounded = error < ROUNDED_ERROR and idle > IDLE_ROUNDS and kernel is not None
         if error <= tol or n_iter >= max_iter or rounded:
             return Balanced(f, g, error, n_iter, None, relaxation, sums.columns)
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
             g = np.where(b > 0, _log(b) - engine.log_columns(log, f), -np.inf)
             continue
-        if n_iter % PATIENCE == 0 and kernel is None:
-            if not rough and remaining(earlier, error, tol, PATIENCE) > ASCENT_COST:
+        if n_iter % JUDGED_EVERY == 0 and kernel is None:
+            if not rough and remaining(earlier, error, tol, JUDGED_EVERY) > ASCENT_COST:
                 here = _Swept(a, b, f, g, sums.columns, error)
                 here, spent, _ = Ascent().run(
                     here, here.evaluator(log, engine), lambda place: place.error <= tol, max_iter - n_iter
@@ -165,18 +165,20 @@ def _balance(
         step = _omega(relaxation) * _log_quotient(b, sums.columns)
         g = g + step
         # The scaling form: once the kernel is nearly balanced, and if it will be used for a while.
-        if n_iter < FIRST_SWEEPS or moved + np.abs(step).max() > REACH[single]:
+        if n_iter < FIRST_SWEEPS or moved + np.abs(step).max() > SAFE_SCALING[single]:
             continue
         if (kernel := engine.stored(log, f, g, single=single)) is None:
             continue
         rough = False
-        scaled = _scale(kernel, a, b, tol, max_iter - n_iter, relaxation, REACH[single], dual=dot(f, a) + dot(g, b))
+        scaled = _scale(
+            kernel, a, b, tol, max_iter - n_iter, relaxation, SAFE_SCALING[single], dual=dot(f, a) + dot(g, b)
+        )
         n_iter, relaxation, reached = n_iter + scaled.n_iter, scaled.relaxation, scaled.scaling
         if reached is not None:
             f, g = f + reached.log_u, g + reached.log_v
             done = reached.error <= tol or n_iter >= max_iter
             # Out of range, entries that underflowed in K may count: only a sweep can tell.
-            if done and kernel.exact and reached.reach <= REACH[single]:
+            if done and kernel.exact and reached.reach <= SAFE_SCALING[single]:
                 values = kernel.scaled(reached.u, reached.v)
                 return Balanced(f, g, reached.error, n_iter, values, relaxation, reached.columns)
             # The next sweep makes the rows exact in float64; if that does not suffice, float32 never will.
@@ -259,8 +261,8 @@ def _scale(
     for n_iter in range(1, max_iter):
         if here.error <= tol:
             return _Scaled(here, n_iter, relaxation)
-        if n_iter % PATIENCE == 0:
-            if remaining(earlier.error, here.error, tol, PATIENCE) > ASCENT_COST:
+        if n_iter % JUDGED_EVERY == 0:
+            if remaining(earlier.error, here.error, tol, JUDGED_EVERY) > ASCENT_COST:
                 here, more = _ascend(kernel, here, tol, max_iter - n_iter, limit)
                 return _Scaled(here, n_iter + more, relaxation)
             earlier = here
@@ -281,7 +283,7 @@ def _ascend(kernel: Kernel, here: Scaling, tol: float, max_iter: int, limit: flo
 
     while spent < max_iter and not done(here):
         earlier = here
-        count = min(PATIENCE, max_iter - spent)
+        count = min(JUDGED_EVERY, max_iter - spent)
         here, count, stuck = ascent.run(here, lambda x: Scaling.of(kernel, a, b, x), done, count)
         spent += count
         if done(here):

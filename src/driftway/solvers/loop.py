@@ -16,7 +16,7 @@ from driftway.problem.solution import Iteration, Solution, Trace
 from driftway.solvers.certificate import Certificate, certify, relative_gap
 from driftway.solvers.progress import Progress
 from driftway.solvers.silence import is_quiet
-from driftway.solvers.solver import Solver, Start, State, is_weak
+from driftway.solvers.solver import FINEST, Solver, Start, State, is_weak
 
 Callback = Callable[[Iteration, Plan], bool | None]
 
@@ -24,7 +24,7 @@ Callback = Callable[[Iteration, Plan], bool | None]
 # objective and the bound as they stand suggest that the solve is over.
 CERTIFY_FIRST, CERTIFY_EVERY = 10, 10
 # Inner problems are solved to this share of the certified gap, and never beyond what rounding allows.
-INNER_SHARE, INNER_FIRST, INNER_LAST = 0.1, 1e-3, 1e-14
+INNER_SHARE, INNER_FIRST = 0.1, 1e-3
 
 
 def iterate(
@@ -40,7 +40,7 @@ def iterate(
     """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop."""
     began = perf_counter()
     trace, n_iter = Trace(), 0
-    accuracy = max(INNER_SHARE * tol, INNER_LAST if _few_steps(model, solver) else INNER_FIRST)
+    accuracy = max(INNER_SHARE * tol, FINEST if _few_steps(model, solver) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol, model.engine) as bar:
         state = solver.start(model, start, accuracy)
@@ -109,7 +109,7 @@ def _tighten(model: Model, state: State, certificate: Certificate, accuracy: flo
     rounding = relative_gap(model, values[1], values[0])  # what rounding onto the marginals changes
     if rounding > 0.3 * max(certificate.gap, tol) or (certificate.gap <= tol < state.point.error):
         accuracy = min(accuracy, INNER_SHARE * state.point.error)
-    return max(accuracy, INNER_LAST)
+    return max(accuracy, FINEST)
 
 
 def _line(state: State, certificate: Certificate, seconds: float) -> Iteration:

@@ -13,7 +13,8 @@ from driftway.geometry.matrices import Matrix
 
 Double = npt.NDArray[np.float64]
 
-LOG2E = 1.4426950408889634
+LN2 = math.log(2.0)
+LOG2E = 1.0 / LN2
 # Entries per call of compiled code, so that a long sweep can be watched and interrupted.
 CALL_ENTRIES = 2**26
 # Entries that compiled code looks at together, at most: four vectors of the widest kind.

@@ -13,14 +13,14 @@ from numba import njit, types
 from numba.extending import overload
 
 from driftway.engines.compiled.exp2 import EXACT, biased_exponent, exp2, mantissa_of
+from driftway.engines.compiled.layout import LN2, LOG2E
 
-LOG2E = 1.4426950408889634
 # Above this the guess is the asymptotic series, below it a polynomial.
 HIGH = 4.0
 # The residual x − w − log w that `omega` may leave in float64.
 OMEGA_RESIDUAL = 5e-13
-ONE, HALF, THIRDS, LN2, HIGH32, LOW32, LOG2E32, BIAS = (
-    np.float32(x) for x in (1.0, 0.5, 2.0 / 3.0, 0.6931471805599453, HIGH, -6.0, LOG2E, 2.0**23 + 127.0)
+ONE, HALF, THIRDS, LN2_32, HIGH32, LOW32, LOG2E32, BIAS = (
+    np.float32(x) for x in (1.0, 0.5, 2.0 / 3.0, LN2, HIGH, -6.0, LOG2E, 2.0**23 + 127.0)
 )
 C0, C1, C2, C3, C4 = (
     np.float32(x) for x in (0.5785271293, 0.3534857281, 0.06393989503, 0.0008144410188, -0.0004592537918)
@@ -77,7 +77,7 @@ def _high_double(x: float) -> float:
 def _high_single(x: Any) -> Any:
     e = biased_exponent(x) - BIAS
     t: Any = mantissa_of(x)
-    log = e * LN2 + (L0 + t * (L1 + t * L2))
+    log = e * LN2_32 + (L0 + t * (L1 + t * L2))
     return x - log + log / x
 
 

@@ -11,12 +11,9 @@ from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.conditional_gradient.mixture import Mixture, given_plan, line_search
 from driftway.solvers.sinkhorn import scaled_potentials
-from driftway.solvers.solver import Start, State, require_entropy
+from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
-
-INNER_ITERATIONS = 1_000
-FINEST = 1e-15  # marginal errors below this are rounding
 
 
 @dataclass(frozen=True, eq=False)

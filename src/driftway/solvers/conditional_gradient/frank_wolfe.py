@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from driftway.engines.engine import TINY
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.conditional_gradient.exact import exact_transport
@@ -14,8 +15,6 @@ from driftway.solvers.conditional_gradient.mixture import Mixture, given_plan, l
 from driftway.solvers.solver import Start, State
 
 Double = npt.NDArray[np.float64]
-
-SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ class FrankWolfe:
         tangent = model.tangent(point)
         slope = cost + model.engine.assemble(tangent.gradient)
         if model.epsilon > 0:  # an entry that underflowed to zero still has a finite slope
-            slope += model.epsilon * np.log(np.maximum(here.gamma, SMALLEST))
+            slope += model.epsilon * np.log(np.maximum(here.gamma, TINY))
         vertex, f, g = exact_transport(slope, model.a, model.b)
         least = float(np.dot(f, model.a) + np.dot(g, model.b))
         bound = point.objective + least - float(np.vdot(slope, here.gamma))

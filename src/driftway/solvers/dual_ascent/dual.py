@@ -21,23 +21,25 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.arrays.rowwise import by_rows
-from driftway.engines.engine import Request
+from driftway.engines.engine import TINY, Request
 from driftway.geometry.matrices import Factored
+from driftway.plan.lbfgs import SUFFICIENT
 from driftway.plan.newton import by_columns
 from driftway.plan.plan import Plan
 from driftway.plan.sinkhorn import dot
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.regularizers.moment_regularizer import MomentRegularizer, RowQuadratic
+from driftway.solvers.dual_ascent.continuation import LAST_RIDGE, NEXT_RIDGE, RIDGE, STARVED, Direction
 
 Double = npt.NDArray[np.float64]
 
 # Up to this many moments the preconditioner uses their covariances, beyond it their variances.
 FEW_MOMENTS = 3
 # The rounding error of a covariance, relative to the mean of the squares, and of what a row adds to the dual.
-ROUNDING, NOISE = 1e-15, 1e-13
-# The share of a promised rise that a step must keep, and the promise in units of ε that is not worth a step.
-SUFFICIENT, SETTLED = 1e-4, 1e-2
+COVARIANCE_ROUNDING, ROW_ROUNDING = 1e-15, 1e-13
+# A promised rise in units of ε that is not worth a step of a row; the sweeps that may settle rows between two steps.
+SETTLED, SETTLING = 1e-2, 12
 
 
 def fits(problem: Problem) -> bool:
@@ -160,8 +162,12 @@ class Place:
     def _fixed(self) -> tuple[Any, ...]:
         """What the blocks are made of besides the means."""
         space = self.space
-        damped = self.damping / self.epsilon * (0.5 * np.ptp(space.R, axis=0)) ** 2
-        return space.a, space.seen, space.curvature, damped, self.epsilon
+        return space.a, space.seen, space.curvature, self._damped, self.epsilon
+
+    @property
+    def _damped(self) -> Double:
+        """What damping adds to the diagonal of a block, per unit of mass."""
+        return np.asarray(self.damping / self.epsilon * (0.5 * np.ptp(self.space.R, axis=0)) ** 2)
 
     def precondition(self, direction: Double) -> Double:
         m, b, direction = self.space.b.size, self.space.b, self.space.mass * direction
@@ -181,7 +187,8 @@ class Place:
         covariances.
         """
         space = self.space
-        pulled = self.epsilon * (self.residual - np.where(space.seen, space.curvature, 0.0) * in_P)
+        held = np.where(space.seen, space.curvature + np.multiply.outer(space.a, self._damped), 0.0)
+        pulled = self.epsilon * (self.residual - held * in_P)
         mean, square = _over(moved[:, :2], space.a).T  # first over a: products of masses may overflow
         variance = square - mean**2 + (_over(pulled - across, space.a) * in_P).sum(axis=1)
         return math.sqrt(max(float(variance.max()), 0.0)) / self.epsilon
@@ -190,10 +197,6 @@ class Place:
     def distance(self) -> float:
         """The larger of column error and moment mismatch, the latter relative to the dual's value."""
         return max(self.error, self.mismatch / max(abs(self.value), self.epsilon))
-
-    def within(self, accuracy: float) -> bool:
-        """Whether column error and moment mismatch are that small."""
-        return self.distance <= accuracy
 
     def under(self, model: Model, epsilon: float) -> Place:
         """The same (g, P) under another strength."""
@@ -216,7 +219,7 @@ def _blocks(
     blocks[:, second, first] = blocks[:, first, second]
     # A variance of rounding errors is none: it may have come out negative, and the block with it. What rounding may
     # have added to any entry, times r, keeps it positive definite.
-    noise = ROUNDING * r / epsilon * means[:, r:][:, first == second]
+    noise = COVARIANCE_ROUNDING * r / epsilon * means[:, r:][:, first == second]
     blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
     blocks[:, diagonal, diagonal] += curvature + np.multiply.outer(a, damped) + noise
     return blocks
@@ -313,7 +316,7 @@ def settled(model: Model, here: Place, limit: int) -> tuple[Place, int]:
     while spent < limit and (slope > SETTLED * here.epsilon * space.a).any():
         trial = P + t[:, None] * step
         there, spent = at(model, space, here.epsilon, here.g, trial, there.f), spent + 1
-        higher = there.by_row >= value + SUFFICIENT * t * slope - NOISE * np.abs(value)
+        higher = there.by_row >= value + SUFFICIENT * t * slope - ROW_ROUNDING * np.abs(value)
         following = there.solved(there.residual)
         P, step = (np.where(higher[:, None], new, old) for new, old in ((trial, P), (following, step)))
         value = np.where(higher, there.by_row, value)
@@ -324,8 +327,8 @@ def settled(model: Model, here: Place, limit: int) -> tuple[Place, int]:
     return at(model, space, here.epsilon, here.g, P, there.f), spent + 1
 
 
-def newton_direction(model: Model, here: Place, damping: float = 0.0) -> tuple[Double, float]:
-    """The Newton step, from a system of size m for g after the elimination of P; and its reach.
+def newton_direction(model: Model, here: Place, damping: float = 0.0) -> tuple[Double, float] | None:
+    """The Newton step, from a system of size m for g after the elimination of P, and its reach, if there is one.
 
     In units of log it is  (diag(γᵀ1) − BᵀB) δ = b − γᵀ1 + Mᵀ A⁻¹ρ/ε,  where M are the centred moments of
     the rows, A the blocks, ρ the residual, and B stacks γ/√a and A^−½ M/√ε. Damping adds so much of diag(γᵀ1), and of
@@ -349,21 +352,54 @@ def newton_direction(model: Model, here: Place, damping: float = 0.0) -> tuple[D
     solved = here.solved(here.residual)
     left = plan.sweep(left=np.column_stack([solved, (solved * mean).sum(axis=1)])).left
     right = np.where(b > 0, b - here.columns + ((left[:, :r] * R).sum(axis=1) - left[:, r]) / epsilon, 0.0)
-    scale = np.sqrt(np.where(b > 0, np.maximum(here.columns, 1e-300), 1.0))
+    scale = np.sqrt(np.where(b > 0, np.maximum(here.columns, STARVED * b), 1.0))
     system = -gram / np.multiply.outer(scale, scale)
     top = np.where(b > 0, scale, 0.0)
     system += np.multiply.outer(top, top) / b.sum()  # the free constant in g
-    more = 1e-12
+    more = RIDGE
     while True:
         try:
             factor = cho_factor(system + (1.0 + damping + more) * np.eye(b.size), check_finite=False)
             break
         except LinAlgError:
-            if more > 1.0:  # out of range: with numbers in it the system would be positive definite
-                return here.precondition(here.gradient), math.inf
-            more = max(10.0 * more, 1e-10)
+            if more > LAST_RIDGE:  # out of range: with numbers in it the system would be positive definite
+                return None
+            more = max(10.0 * more, NEXT_RIDGE)
     delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
     moved = plan.sweep(right=np.column_stack([delta, delta**2, R * delta[:, None]])).right
     across = moved[:, 2:] - mean * moved[:, :1]
     in_P = here.solved(here.residual + across / epsilon)
     return np.concatenate([delta, in_P.ravel()]), here.reach(moved, across, in_P)
+
+
+@dataclass(frozen=True)
+class SweptSteps:
+    """Newton's continuation by sweeps of an engine: the steps of problems of any size."""
+
+    model: Model
+
+    def under(self, place: Place, epsilon: float, before: Place | None) -> Place:
+        x, m, f = place.x, place.space.b.size, place.f * place.epsilon / epsilon
+        if before is not None:
+            x = x + (place.epsilon - epsilon) / (before.epsilon - place.epsilon) * (x - before.x)
+        return at(self.model, place.space, epsilon, x[:m], x[m:].reshape(place.P.shape), f)
+
+    def filled(self, place: Place) -> Place | None:
+        b = place.space.b
+        if not (place.columns < STARVED * b).any():
+            return None
+        g = np.where(b > 0, place.g, 0.0) + place.epsilon * np.log(
+            np.where(b > 0, b / np.maximum(place.columns, TINY), 1.0)
+        )
+        return at(self.model, place.space, place.epsilon, g, place.P, place.f)
+
+    def direction(self, place: Place, damping: float) -> Direction | None:
+        found = newton_direction(self.model, place, damping)
+        return found and Direction(found[0], float(np.dot(found[0], place.gradient)), found[1])
+
+    def moved(self, place: Place, step: Double, t: float) -> Place | None:
+        return evaluator(self.model, place)(place.x + t * step)
+
+    def settled(self, place: Place) -> tuple[Place, int]:
+        """A step takes as long as tens of sweeps, so that some of them are well spent on P alone."""
+        return settled(self.model, place, SETTLING)

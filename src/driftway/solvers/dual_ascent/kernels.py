@@ -1,4 +1,4 @@
-"""Newton's method on the dual of transport with squares of right moments, compiled: for problems of a small m.
+"""Newton steps on the dual of transport with squares of right moments, compiled: for problems of a small m.
 
 The dual and its notation are those of `dual_ascent.dual`, for masses of total 1. Matrices are transposed (m×n):
 all long loops run over the rows of the plan, and LLVM vectorises them.
@@ -10,39 +10,20 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from driftway.engines.compiled.exp2 import exp2
+from driftway.engines.compiled.layout import LOG2E
 from driftway.engines.compiled.sweep import FAST
-from driftway.solvers.dual_ascent.continuation import (
-    CLOSE,
-    DAMPING,
-    FAR,
-    HASTE,
-    HIGHEST,
-    LEAST,
-    SHORTEST,
-    STRIDE,
-    UNDAMPED,
-    ahead,
-    longer,
-    shorter,
-)
-
-Double = npt.NDArray[np.float64]
-
-LOG2E = 1.4426950408889634
-# The share of a promised rise that a step must keep, and what of the dual's magnitude is rounding.
-SUFFICIENT, ROUNDING = 1e-4, 1e-14
-# What a column that has underflowed is taken to hold; and the share of its mass below which it is filled at once.
-TINY, STARVED = 1e-300, 0.1
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
-    """The dual at (g, P) and the magnitude of its terms; fills the plan, f, its columns and γR."""
-    plan, f, columns, means = out
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
+    """The dual at (g, P), the magnitude of its terms, column error and moment mismatch.
+
+    Fills the plan, f, its columns, γR and the gradient in P.
+    """
+    plan, f, columns, means, residual = out
     (m, n), r, unit = C.shape, R.shape[1], LOG2E / epsilon
     f[:] = -np.inf
     for j in range(m):
@@ -85,7 +66,14 @@ def _evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g:
             square = 0.5 * q[k, i] * P[k, i] * P[k, i]
             value -= P[k, i] * c[k, i] + square
             magnitude += abs(P[k, i] * c[k, i]) + square
-    return value - epsilon, magnitude
+    error = mismatch = 0.0
+    for j in range(m):
+        error += abs(b[j] - columns[j])
+    for k in range(r):
+        for i in range(n):
+            residual[k, i] = means[k, i] - c[k, i] - q[k, i] * P[k, i]
+            mismatch += 0.5 * residual[k, i] * residual[k, i] / q[k, i]
+    return value - epsilon, magnitude, error, mismatch
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
@@ -198,15 +186,40 @@ def _solve(S: Any, x: Any) -> bool:
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _direction(
-    R: Any, a: Any, b: Any, q: Any, epsilon: float, damping: float, residual: Any, here: Any, dg: Any, dP: Any
-) -> bool:
-    """The Newton step (dg, dP): a system of size m for dg after the elimination of P; whether there is one.
+def _reach(R: Any, a: Any, epsilon: float, plan: Any, dg: Any, dP: Any) -> float:
+    """How far a step goes: the largest standard deviation, over the rows of the plan, of what it adds to logarithms."""
+    (m, n), r = plan.shape, R.shape[1]
+    first, second, change = np.zeros(n), np.zeros(n), np.empty(n)
+    for j in range(m):
+        change[:] = dg[j]
+        for k in range(r):
+            weight, p = R[j, k], dP[k]
+            for i in range(n):
+                change[i] -= weight * p[i]
+        row = plan[j]
+        for i in range(n):
+            part = row[i] * change[i]
+            first[i] += part
+            second[i] += part * change[i]
+    largest = 0.0
+    for i in range(n):
+        mean = first[i] / a[i]
+        largest = max(largest, second[i] / a[i] - mean * mean)
+    return math.sqrt(largest) / epsilon
+
+
+@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+def direction(
+    R: Any, a: Any, b: Any, q: Any, epsilon: float, damping: float, limits: Any, here: Any, dg: Any, dP: Any
+) -> tuple[bool, float, float]:
+    """The Newton step (dg, dP): a system of size m for dg after the elimination of P.
 
     Damping adds so much of what the Hessian can be at the most: the columns' masses, and the variance of R under rows
-    that lie at both ends of it.
+    that lie at both ends of it. `limits` are the share of its mass that a column is taken to have at the least, and the
+    ridges of the system. Returns whether there is a step, its slope and its reach.
     """
-    plan, _, columns, means = here
+    plan, _, columns, means, residual = here
+    starved, ridge, next_ridge, last_ridge = limits
     (m, n), r = plan.shape, R.shape[1]
     mean, L = means / a, np.zeros((r, r, n))
     for k in range(r):
@@ -242,9 +255,9 @@ def _direction(
         dg[j] = b[j] - columns[j] + right / epsilon
     gram = np.empty((m, m))
     _fill_gram(stacked.reshape((m, (1 + r) * n)), gram)
-    mass = np.sqrt(np.maximum(columns, STARVED * b))
+    mass = np.sqrt(np.maximum(columns, starved * b))
     dg /= mass
-    more, step, system = 1e-12, dg.copy(), np.empty((m, m))
+    more, step, system = ridge, dg.copy(), np.empty((m, m))
     while True:
         for j in range(m):
             for k in range(j + 1):
@@ -253,9 +266,9 @@ def _direction(
         step[:] = dg
         if _solve(system, step):
             break
-        if more > 1.0:  # out of range: with numbers in it the system would be positive definite
-            return False
-        more = max(10.0 * more, 1e-10)
+        if more > last_ridge:  # out of range: with numbers in it the system would be positive definite
+            return False, 0.0, 0.0
+        more = max(10.0 * more, next_ridge)
     dg[:] = epsilon * step / mass
     for j in range(m):
         change = dg[j] * scale
@@ -264,159 +277,10 @@ def _direction(
             for i in range(n):
                 target[i] += change * moment[i]
     _backward(L, dP)
-    return True
-
-
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _reach(R: Any, a: Any, epsilon: float, plan: Any, dg: Any, dP: Any) -> float:
-    """How far a step goes: the largest standard deviation, over the rows of the plan, of what it adds to logarithms."""
-    (m, n), r = plan.shape, R.shape[1]
-    first, second, change = np.zeros(n), np.zeros(n), np.empty(n)
+    slope = 0.0
     for j in range(m):
-        change[:] = dg[j]
-        for k in range(r):
-            weight, p = R[j, k], dP[k]
-            for i in range(n):
-                change[i] -= weight * p[i]
-        row = plan[j]
+        slope += dg[j] * (b[j] - columns[j])
+    for k in range(r):
         for i in range(n):
-            part = row[i] * change[i]
-            first[i] += part
-            second[i] += part * change[i]
-    largest = 0.0
-    for i in range(n):
-        mean = first[i] / a[i]
-        largest = max(largest, second[i] / a[i] - mean * mean)
-    return math.sqrt(largest) / epsilon
-
-
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def climb(
-    C: Any,
-    R: Any,
-    a: Any,
-    b: Any,
-    c: Any,
-    q: Any,
-    epsilon: float,
-    g: Any,
-    P: Any,
-    accuracy: float,
-    limit: int,
-    far: float,
-) -> Any:
-    """Newton steps at one strength, from (g, P) and into them.
-
-    They end at column error and moment mismatch `accuracy`; if that is 0, after a whole step of little reach, or before
-    a first one of more reach than `far`. Returns the evaluations they took, whether they ended as they should, the
-    reach of the first step, and f.
-    """
-    (m, n), r = C.shape, R.shape[1]
-    here = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
-    there = np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n))
-    dg, dP, residual = np.empty(m), np.empty((r, n)), np.empty((r, n))
-    value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
-    spent, earlier, balanced, damping, first = 1, np.inf, False, 0.0, -1.0
-    while spent < limit:
-        error, mismatch = 0.0, 0.0
-        for j in range(m):
-            error += abs(b[j] - here[2][j])
-        for k in range(r):
-            for i in range(n):
-                residual[k, i] = here[3][k, i] - c[k, i] - q[k, i] * P[k, i]
-                mismatch += 0.5 * residual[k, i] * residual[k, i] / q[k, i]
-        if accuracy > 0 and error <= accuracy and mismatch <= accuracy * max(abs(value), epsilon):
-            return spent, True, first, here[1]
-        if not balanced and np.any(here[2] < STARVED * b):  # an update of Sinkhorn's, which always ascends
-            g += epsilon * np.log(b / np.maximum(here[2], TINY))
-            value, magnitude = _evaluate(C, R, a, b, c, q, epsilon, g, P, here)
-            spent, balanced = spent + 1, True
-            continue
-        if not _direction(R, a, b, q, epsilon, damping, residual, here, dg, dP):
-            break
-        slope, t, accepted, lost, balanced = 0.0, 1.0, False, False, False
-        for j in range(m):
-            slope += dg[j] * (b[j] - here[2][j])
-        for k in range(r):
-            for i in range(n):
-                slope += dP[k, i] * residual[k, i]
-        reach = _reach(R, a, epsilon, here[0], dg, dP)
-        if first < 0:
-            first = reach
-            if first > far:
-                break
-        while t > SHORTEST and not accepted:
-            h, Q = g + t * dg, P + t * dP
-            next_value, next_magnitude = _evaluate(C, R, a, b, c, q, epsilon, h, Q, there)
-            spent += 1
-            lost = t * slope < ROUNDING * magnitude
-            accepted = next_value >= value + SUFFICIENT * t * slope or lost
-            t *= 0.5
-        if lost and error > 0.5 * earlier:
-            break
-        near = accuracy == 0.0 and t == 0.5 and reach <= CLOSE and damping <= UNDAMPED
-        # Where the model promised too much, the next step is damped.
-        damping = 0.1 * damping if t == 0.5 else damping if t > 0.2 else max(10.0 * damping, DAMPING)
-        if not accepted:
-            if damping > HIGHEST:
-                break
-            continue
-        g[:], P[:] = h, Q
-        here, there, value, magnitude, earlier = there, here, next_value, next_magnitude, error
-        if near:
-            return spent, True, first, here[1]
-    return spent, False, first, here[1]
-
-
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
-    """The same, to be called from Python."""
-    return _evaluate(C, R, a, b, c, q, epsilon, g, P, out)
-
-
-def follow(
-    C: Double,
-    R: Double,
-    a: Double,
-    b: Double,
-    c: Double,
-    q: Double,
-    first: float,
-    last: float,
-    g: Double,
-    P: Double,
-    accuracy: float,
-    limit: int,
-    updates: int,
-) -> tuple[int, Double]:
-    """Solves for the last strength along a path from the first, in (g, P); evaluations, and f.
-
-    Begins with so many of Sinkhorn's updates. Strengths on the way are only solved as far as the next one needs it; at
-    most `limit` evaluations each.
-    """
-    (m, n), r = C.shape, R.shape[1]
-    problem, here = (C, R, a, b, c, q), (np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n)))
-    for _ in range(updates):
-        evaluate(*problem, first, g, P, here)
-        g += first * np.log(b / np.maximum(here[2], TINY))
-    spent, strength, stride = updates, first, STRIDE
-    before: tuple[float, Double, Double] | None = None
-    if strength > last:
-        spent += climb(*problem, strength, g, P, 0.0, limit, math.inf)[0]
-    while strength > last:
-        following, stride = ahead(strength, last, stride)
-        solved = strength, g.copy(), P.copy()
-        if before is not None:  # go on as it went
-            t = (strength - following) / (before[0] - strength)
-            g += t * (g - before[1])
-            P += t * (P - before[2])
-        patience = (HASTE, FAR) if stride > LEAST else (limit, math.inf)
-        count, near, reach, _ = climb(*problem, following, g, P, 0.0, *patience)
-        spent += count
-        if near or stride <= LEAST:
-            before, strength, stride = solved, following, longer(stride, reach)
-        else:
-            g[:], P[:] = solved[1:]
-            stride = shorter(stride)
-    count, _, _, f = climb(*problem, last, g, P, accuracy, limit, math.inf)
-    return spent + count, f
+            slope += dP[k, i] * residual[k, i]
+    return True, slope, _reach(R, a, epsilon, plan, dg, dP)

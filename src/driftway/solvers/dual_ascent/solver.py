@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
@@ -15,38 +14,25 @@ from driftway.arrays.validation import positive_integer
 from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import compiled_threads
 from driftway.geometry.matrices import Factored
-from driftway.plan.lbfgs import Ascent, remaining, search
-from driftway.plan.sinkhorn import balance
+from driftway.plan.lbfgs import Ascent, remaining
+from driftway.plan.sinkhorn import NEWTON_SIZE, balance
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.solvers.dual_ascent.continuation import (
-    CLOSE,
-    DAMPING,
-    FAR,
-    HASTE,
-    HIGHEST,
-    LEAST,
-    SHORTEST,
-    STRIDE,
-    UNDAMPED,
-    ahead,
-    longer,
-    shorter,
-)
-from driftway.solvers.dual_ascent.dual import Place, Space, at, evaluator, fits, newton_direction, settled
-from driftway.solvers.solver import Start, State, require_entropy
+from driftway.solvers.dual_ascent.continuation import STAGE_LIMIT, Continuation, ahead
+from driftway.solvers.dual_ascent.dual import Place, Space, SweptSteps, at, evaluator, fits
+from driftway.solvers.dual_ascent.small import CompiledSteps
+from driftway.solvers.sinkhorn import STAGE_ACCURACY
+from driftway.solvers.solver import WORTHLESS_START, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
-# The path of strengths: from where the problem is easy (a share of J's smoothness, or of the cost's range), by strides,
-# each strength solved to a rough accuracy.
-EASY_SMOOTHNESS, EASY_RANGE, STAGE_ACCURACY, STAGE_LIMIT = 0.003, 0.005, 1e-2, 300
-# A start whose columns are off by more than this is worse than none; and one by less than that is worth showing.
-WORTHLESS, FINE = 1.0, 1e-4
-# Evaluations after which the rate of progress is judged, and the largest system and number of moments for Newton.
-PATIENCE, NEWTON_SIZE, NEWTON_MOMENTS = 25, 3000, 12
-# Sweeps that may settle the rows between two Newton steps.
-SETTLING = 12
+# The path of strengths: from where the problem is easy (a share of J's smoothness, or of the cost's range), each
+# strength solved by L-BFGS to a rough accuracy.
+EASY_SMOOTHNESS, EASY_RANGE = 0.003, 0.005
+# A plan whose columns are off by less is shown, that of a strength on the way otherwise.
+SHOWN_ERROR = 1e-4
+# Evaluations after which the rate of progress is judged, and the largest number of moments for Newton.
+JUDGED_EVERY, NEWTON_MOMENTS = 25, 12
 # Problems up to this size are solved by compiled Newton steps alone, after a few of Sinkhorn's updates.
 SMALL_COLUMNS, SMALL_ENTRIES, UPDATES = 128, 2**19, 3
 # Their path begins at that many times the strength where it would otherwise begin.
@@ -103,26 +89,28 @@ class DualAscent:
             if start.log is not None:  # what φ does not see has no coefficient, whatever another φ saw
                 P = np.where(space.seen, -epsilon * start.log.P, P)
             here = at(model, space, epsilon, start.g, P, start.f / epsilon)
-            if here.error <= WORTHLESS:
-                course, spent = _Course(here, epsilon), 0
+            if here.error <= WORTHLESS_START:
+                course, spent = _Course(Continuation(here, epsilon)), 0
                 if _is_small(model, space):
                     course, spent = _small(model, space, epsilon, here.g, P, accuracy, 0)
                 return self._round(model, course, 1 + spent, accuracy)
         return self._round(model, *_first(model, space, accuracy), accuracy)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        return self._round(model, replace(state.memory), 0, min(accuracy, 0.1 * state.point.error))
+        course = replace(state.memory, path=replace(state.memory.path))  # which may be asked for the same again
+        return self._round(model, course, 0, min(accuracy, 0.1 * state.point.error))
 
     def _round(self, model: Model, course: _Course, spent: int, accuracy: float) -> State:
         spent += course.run(model, accuracy, self.round_length)
         # On the way the plan is that of a larger strength, and the last one may be solved better than the present.
-        places = [course.here] if course.reached is None else [course.here, course.reached]
-        shown = course.here if course.here.error <= FINE else min(places, key=lambda place: place.error)
+        here, reached = course.path.here, course.path.reached
+        places = [here] if reached is None else [here, reached]
+        shown = here if here.error <= SHOWN_ERROR else min(places, key=lambda place: place.error)
         point = model.evaluate(shown.plan(model), shown.columns, shown.means[:, : shown.P.shape[1]])
         potentials = shown.epsilon * point.plan.f, shown.epsilon * point.plan.g
         bound = max(_bound(model, place) for place in places)
         magnitude = max(place.space.mass * place.magnitude for place in places)
-        return State(point, None, bound, potentials, np.nan, spent, course, magnitude, exhausted=course.stuck)
+        return State(point, None, bound, potentials, np.nan, spent, course, magnitude, exhausted=course.path.stuck)
 
 
 def _bound(model: Model, place: Place) -> float:
@@ -153,7 +141,8 @@ def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
         max_iter=STAGE_LIMIT,
         engine=model.engine,
     )
-    return _Course(at(model, space, first, first * plain.g, P, plain.f), model.epsilon), plain.n_iter + 1
+    here = at(model, space, first, first * plain.g, P, plain.f)
+    return _Course(Continuation(here, model.epsilon)), plain.n_iter + 1
 
 
 def is_small(shape: tuple[int, int], engine: Engine) -> bool:
@@ -178,151 +167,85 @@ def _small(
         C = C[np.ix_(columns, rows)]
     masses = space.a[rows] / mass, space.b[columns] / mass
     quadratic = (np.ascontiguousarray(array[rows].T / mass) for array in (space.centre, space.curvature))
-    h, Q = np.ascontiguousarray(g[columns]), np.ascontiguousarray(P[rows].T)
-    follow = import_module("driftway.solvers.dual_ascent.kernels").follow
-    spent, f = follow(
-        np.ascontiguousarray(C),
-        np.ascontiguousarray(space.R[columns]),
-        *masses,
-        *quadratic,
-        first,
-        model.epsilon,
-        h,
-        Q,
-        0.1 * accuracy,
-        STAGE_LIMIT,
-        updates,
-    )
-    g, P, shift = g.copy(), P.copy(), np.zeros(rows.size)
-    g[columns], P[rows], shift[rows] = h, Q.T, f / model.epsilon + math.log(mass)
-    return _Course(at(model, space, model.epsilon, g, P, shift), model.epsilon), spent + 1
+    steps = CompiledSteps(np.ascontiguousarray(C), np.ascontiguousarray(space.R[columns]), *masses, *quadratic)
+    here = steps.at(first, np.ascontiguousarray(g[columns]), np.ascontiguousarray(P[rows].T))
+    for _ in range(updates):
+        here = steps.updated(here)
+    path = Continuation(here, model.epsilon)
+    spent = 1 + updates + path.run(steps, 0.1 * accuracy, math.inf)
+    here, g, P, shift = path.here, g.copy(), P.copy(), np.zeros(rows.size)
+    g[columns], P[rows], shift[rows] = here.g, here.P.T, here.memory.f / here.epsilon + math.log(mass)
+    return _Course(Continuation(at(model, space, here.epsilon, g, P, shift), model.epsilon)), spent + 1
 
 
 @dataclass
 class _Course:
-    """An ascent along a path of strengths: where it is, where it goes, and the last two strengths that were solved.
+    """An ascent along a path of strengths.
 
     L-BFGS solves every strength to a rough accuracy. Where that is too slow, Newton's method takes over and follows the
-    path near the optimum (`near`), by strides that depend on the `reach` of its first step at a strength.
+    path, and L-BFGS goes on where that fails.
     """
 
-    here: Place
-    goal: float
-    reached: Place | None = None
-    before: Place | None = None
-    stride: float = STRIDE
+    path: Continuation[Place]
     ascent: Ascent = field(default_factory=Ascent)
     spent: int = 0
-    hard: bool = False
-    near: bool = False
-    reach: float = math.nan
-    damping: float = 0.0
+    newton: bool = False
     hopeless: bool = False
-    stuck: bool = False
 
     def run(self, model: Model, accuracy: float, limit: int) -> int:
         """Goes on until the strength asked for is solved to `accuracy`, or for so many sweeps; the sweeps it took."""
-        total = 0
-        while total < limit and not self.stuck and not self._solved(accuracy):
-            total += self._follow(model) if self.hard else self._ascend(model, accuracy, limit - total)
+        total, path = 0, self.path
+        while total < limit and not path.stuck and not (path.last and path.here.distance <= accuracy):
+            total += (self._follow if self.newton else self._ascend)(model, accuracy, limit - total)
         return total
-
-    @property
-    def _last(self) -> bool:
-        """Whether this is the strength asked for."""
-        return self.here.epsilon <= self.goal
-
-    def _solved(self, accuracy: float) -> bool:
-        return self._last and self.here.within(accuracy)
 
     def _ascend(self, model: Model, accuracy: float, limit: int) -> int:
         """Some steps of L-BFGS, and what follows from where they led; the sweeps spent."""
-        before, wanted = self.here, accuracy if self._last else STAGE_ACCURACY
-        few = min(PATIENCE, limit)
-        self.here, count, stuck = self.ascent.run(
-            before, evaluator(model, before), lambda place: place.within(wanted), few
+        path, before = self.path, self.path.here
+        wanted = accuracy if path.last else STAGE_ACCURACY
+        path.here, count, stuck = self.ascent.run(
+            before, evaluator(model, before), lambda place: place.distance <= wanted, min(JUDGED_EVERY, limit)
         )
         self.spent += count
-        if self.here.within(wanted):
-            return count if self._last else count + self._pass(model)
-        cost = math.inf if self.hopeless else _newton_cost(self.here)
-        if cost < math.inf and (stuck or remaining(before.distance, self.here.distance, wanted, count) > cost):
+        if path.here.distance <= wanted:
+            return count if path.last else count + self._pass(model)
+        cost = math.inf if self.hopeless else _newton_cost(path.here)
+        if cost < math.inf and (stuck or remaining(before.distance, path.here.distance, wanted, count) > cost):
             self._turn_to_newton()
-        elif not self._last and (stuck or self.spent >= STAGE_LIMIT):
+        elif not path.last and (stuck or self.spent >= STAGE_LIMIT):
             count += self._pass(model)
         else:
-            self.stuck = stuck
+            path.stuck = stuck
         return count
+
+    def _pass(self, model: Model) -> int:
+        """Takes this strength for solved, and goes to the next: where the path leads to if that is higher."""
+        path, reached, before = self.path, self.path.here, self.path.reached
+        path.reached, path.before = reached, before
+        epsilon, path.stride = ahead(reached.epsilon, path.goal, path.stride)
+        path.here, spent = reached.under(model, epsilon), 1
+        if before is not None:
+            there, spent = SweptSteps(model).under(reached, epsilon, before), 2
+            if there.value > path.here.value:
+                path.here = there
+        self.ascent, self.spent, self.hopeless = Ascent(), 0, False
+        return spent
 
     def _turn_to_newton(self) -> None:
         """Leaves the path to Newton's method, at the last strength where L-BFGS brought it near, if it is not here."""
-        if self.reached is not None and not self.here.within(STAGE_ACCURACY):
-            self.here, self.reached, self.before = self.reached, self.before, None
-        self.hard, self.near, self.spent, self.damping, self.reach = True, False, 0, 0.0, math.nan
+        path = self.path
+        if path.reached is not None and path.here.distance > STAGE_ACCURACY:
+            path.here, path.reached, path.before = path.reached, path.before, None
+        path.begin()
+        self.newton = True
 
-    def _follow(self, model: Model) -> int:
-        """The next strength if this is passed, a nearer one if it was too far, or a Newton step; the sweeps spent."""
-        if not self._last and (self.near or self.spent >= STAGE_LIMIT):
-            return self._pass(model)
-        direction, reach = newton_direction(model, self.here, self.damping)
-        self.reach = reach if math.isnan(self.reach) else self.reach
-        too_far = self.reach > FAR or self.spent >= HASTE
-        if too_far and not self.near and self.stride > LEAST and self.reached is not None:
-            self.stride = shorter(self.stride)
-            return self._leap(model)
-        return self._step(model, direction, reach)
-
-    def _pass(self, model: Model) -> int:
-        """Takes this strength for solved, and goes to the next."""
-        if self.hard:
-            self.stride = longer(self.stride, self.reach)
-        self.reached, self.before = self.here, self.reached
-        return self._leap(model)
-
-    def _leap(self, model: Model) -> int:
-        """Goes from the last strength that was solved to the next, where the path leads to if that is higher."""
-        reached, before = self.reached, self.before
-        assert reached is not None
-        epsilon, self.stride = ahead(reached.epsilon, self.goal, self.stride)
-        self.here, spent = reached.under(model, epsilon), 1
-        if before is not None:
-            t = (reached.epsilon - epsilon) / (before.epsilon - reached.epsilon)
-            there, spent = evaluator(model, self.here)(reached.x + t * (reached.x - before.x)), 2
-            if there is not None and there.value > self.here.value:
-                self.here = there
-        self.ascent, self.spent, self.hopeless = Ascent(), 0, False
-        self.near, self.damping, self.reach = False, 0.0, math.nan
-        return spent + (self._settle(model) if self.hard else 0)
-
-    def _step(self, model: Model, direction: Double, reach: float) -> int:
-        """A line search along the direction of Newton's method; the sweeps spent.
-
-        Where nothing is higher, the next step is damped, and in the end L-BFGS has to go on.
-        """
-        here, damping = self.here, self.damping
-        slope = float(np.dot(direction, here.gradient))
-        there, count = search(here, direction, evaluator(model, here), SHORTEST) if slope > 0 else (None, 0)
-        self.spent, self.damping = self.spent + count, _damped(damping, count)
-        if there is None:
-            if not slope > 0 or self.damping > HIGHEST:
-                self.hard, self.hopeless = False, True
-                self.ascent.forget()
-            return count
-        self.here, self.near = there, self.near or (count == 1 and reach <= CLOSE and damping <= UNDAMPED)
-        count += self._settle(model)
-        before, now = (place.error + place.mismatch for place in (here, self.here))
-        if self.here.value <= here.value and now > 0.5 * before:  # as far as rounding allows
-            self.near, self.stuck = True, self._last
+    def _follow(self, model: Model, accuracy: float, limit: int) -> int:
+        """Newton's method, until it is done or fails, which leaves this strength to L-BFGS; the sweeps spent."""
+        count = self.path.run(SweptSteps(model), accuracy, limit)
+        if self.path.failed:
+            self.newton, self.hopeless, self.spent = False, True, 0
+            self.ascent.forget()
         return count
-
-    def _settle(self, model: Model) -> int:
-        self.here, spent = settled(model, self.here, SETTLING)
-        return spent
-
-
-def _damped(damping: float, tries: int) -> float:
-    """The damping of the next Newton step, by how often the last had to be halved."""
-    return 0.1 * damping if tries == 1 else damping if tries == 2 else max(10.0 * damping, DAMPING)
 
 
 def _newton_cost(here: Place) -> float:

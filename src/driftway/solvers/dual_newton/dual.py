@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.engines.compiled.layout import aligned
+from driftway.engines.engine import TINY
 from driftway.engines.threads.engine import Threads, compiled_threads
 from driftway.geometry.matrices import Matrix, is_plain
 from driftway.problem.model import Model
@@ -286,7 +287,7 @@ class Place:
         a, rows = self.dual.a, self.sums[0]
         lacking = np.maximum(a - rows, 0.0)
         kept = np.divide(a, rows, out=np.ones_like(rows), where=rows > a)
-        return kept, lacking / max(float(lacking.sum()), 1e-300)
+        return kept, lacking / max(float(lacking.sum()), TINY)
 
     @cached_property
     def gap(self) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from driftway.engines.compiled.exp2 import log2
+from driftway.engines.compiled.layout import LN2
 from driftway.engines.compiled.sweep import FAST
 from driftway.solvers.dual_newton.kernels import add, combine, solve_group
 
@@ -19,7 +20,6 @@ from driftway.solvers.dual_newton.kernels import add, combine, solve_group
 STRIP = 8
 # What an entry is at the least where its square is wanted.
 LEAST = 1e-150
-LN2 = 0.6931471805599453
 
 
 @njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)

@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import positive_integer
+from driftway.engines.engine import TINY
 from driftway.engines.threads.engine import Threads, compiled_threads
 from driftway.geometry.matrices import LogOf
+from driftway.plan.newton import CLEARLY_NEARER, LONGEST_CHANGE
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, compiled_kernels
-from driftway.solvers.solver import Start, State, require_entropy
+from driftway.solvers.solver import WORTHLESS_START, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -25,17 +27,17 @@ EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT = 0.2, 3.0, 2e-2, 100
 # accuracy asked for, which is a tenth of the tolerance.
 ENOUGH = 3.0
 # Up to this many entries everything that is kept is kept in float64; accuracies below the second number need that, too.
-SMALL, FINE_ACCURACY = 2**16, 1e-9
+DOUBLE_ENTRIES, FINE_ACCURACY = 2**16, 1e-9
 # Far from the optimum evaluations are rough, if no score is larger than the first number. A step squares the gap, times
 # the second, and the step that is to be the last is not rough; nor is one from where rows are off by no more than the
 # third, of which a rough evaluation knows little.
 ROUGH_SCORES, SQUARED, ROUGH_ERROR = 1e3, 3.0, 1e-3
-# The damping of the first step, its least, and the largest change of a log-potential in a step.
-DAMPING, LEAST_DAMPING, LONGEST = 1e-3, 1e-9, 50.0
+# The damping of the first step, and its least.
+DAMPING, LEAST_DAMPING = 1e-3, 1e-9
 # Limits of the line search and of the conjugate gradients.
 TRIES, PRODUCTS = 20, 200
-# A start whose rows are off by more than this is worse than none.
-FAR = 1.0
+# The share of the promised rise that a step must keep: its direction is inexact, and a better length is known.
+SUFFICIENT_RISE = 1e-2
 # Sinkhorn updates that follow a step that failed.
 UPDATES = 5
 # Weights below this share of ε underflow when squared.
@@ -101,7 +103,7 @@ class DualNewton:
         assert penalty is not None
         rough = engine.mixed and model.spread <= ROUGH_SCORES * model.epsilon
         dual = SemiDual.of(model, penalty, rough=rough)
-        last = FINE if not engine.mixed or dual.cost.size <= SMALL or accuracy < FINE_ACCURACY else USUAL
+        last = FINE if not engine.mixed or dual.cost.size <= DOUBLE_ENTRIES or accuracy < FINE_ACCURACY else USUAL
         first = ROUGH if rough else last
         if start.log is not None and start.plan is None:
             raise ValueError("DualNewton starts from potentials: init must be a pair (f, g) or a Solution")
@@ -109,7 +111,7 @@ class DualNewton:
         if (f := (start.f if start.dual is None else start.dual[0])).any():
             theta = _given(dual, model, penalty, start.plan, f)
             climb = _Climb(dual.at(model.epsilon, theta, precision=last), last, spent=1)
-        if climb is None or not climb.here.error <= FAR:
+        if climb is None or not climb.here.error <= WORTHLESS_START:
             climb = _path(dual, model.epsilon, first, last)
         climb.run(ENOUGH * accuracy, climb.spent + self.round_length, last=True)
         return self._state(model, climb)
@@ -250,12 +252,12 @@ class _Climb:
         rough = before.precision is ROUGH and before.error > ROUGH_ERROR and not fine
         precision = before.precision if rough or before.precision is not ROUGH else self.final
         reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
-        t = min(1.0, LONGEST / max(reach, 1e-300))
+        t = min(1.0, LONGEST_CHANGE / max(reach, TINY))
         for tries in range(TRIES):
             self.move(before.theta + t * direction, before.roots + t * slide, precision)
             here = self.here
-            nearer = here.distance < (1.0 if lost else 0.1) * before.distance
-            if nearer or here.value - before.value > 1e-2 * t * slope:
+            nearer = here.distance < (1.0 if lost else CLEARLY_NEARER) * before.distance
+            if nearer or here.value - before.value > SUFFICIENT_RISE * t * slope:
                 easy, hard = max(self.damping / 8.0, LEAST_DAMPING), min(self.damping * 4.0**tries, 1.0)
                 self.damping = easy if tries == 0 else hard
                 self.leave(before)
@@ -273,7 +275,7 @@ class _Climb:
         before = here = self.here
         for _ in range(updates):
             theta = here.theta.copy()
-            theta[0] += np.log(here.dual.a / np.maximum(here.sums[0], 1e-300))
+            theta[0] += np.log(here.dual.a / np.maximum(here.sums[0], TINY))
             self.move(theta, here.roots, before.precision)
             if here is not before:
                 self.leave(here)
@@ -308,12 +310,12 @@ def _blocks(here: Place, damping: float) -> tuple[Double, tuple[Double, Double, 
     correlations between moments.
     """
     dual, diagonal, q = here.dual, here.diagonal, here.theta.shape[0]
-    r = np.maximum(here.sums[0], 1e-300)
+    r = np.maximum(here.sums[0], TINY)
     short = np.where(r < 0.5 * dual.a, (dual.a - r) / np.log(np.maximum(dual.a / r, 2.0)) - r, 0.0)
     quadratic, second = here.epsilon * dual.quadratic[1:], diagonal[q:]
     damped = damping * (second + quadratic) + np.outer(dual.variances, short)
     added = np.vstack([damping * diagonal[0] + short, quadratic + damped])
-    head = np.maximum(diagonal[0] + added[0], 1e-300)
+    head = np.maximum(diagonal[0] + added[0], TINY)
     mean = diagonal[1:q] / head
     tail = np.maximum(second - diagonal[1:q] * mean, 1e-12 * second) + added[1:]
     return added, (head, mean, tail)

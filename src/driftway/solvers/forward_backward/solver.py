@@ -13,7 +13,6 @@ from driftway.problem.problem import Problem
 from driftway.solvers.forward_backward.acceleration import Momentum, accelerated
 from driftway.solvers.forward_backward.step import (
     GROW,
-    INNER_ITERATIONS,
     SHRINK,
     Memory,
     bregman,
@@ -27,7 +26,7 @@ from driftway.solvers.forward_backward.step import (
     too_short,
 )
 from driftway.solvers.sinkhorn import scaled_potentials
-from driftway.solvers.solver import Start, State, require_entropy
+from driftway.solvers.solver import INNER_ITERATIONS, Start, State, require_entropy
 
 
 @dataclass(frozen=True)

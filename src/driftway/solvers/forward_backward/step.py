@@ -7,23 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftway.geometry.matrices import Factored
+from driftway.plan.lbfgs import ROUNDING
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.point import Point, Tangent
 from driftway.regularizers.moment_regularizer import MomentRegularizer
-from driftway.solvers.solver import Start, State
+from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Start, State
 
-# Sinkhorn iterations of one backward step at the most; an unfinished one is carried on by the next.
-INNER_ITERATIONS = 1_000
 # Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most; and how many of the
 # factors in use lie between two powers of two.
 GROW, SHRINK, NOTCHES = 2.0, (0.5, 0.01), 4
-FINEST = 1e-14  # marginal errors below this are rounding
-# What of a sum's terms is rounding, and below which share of them it has lost all but four digits to that.
-ROUNDING, LOST = 1e-14, 1e-10
-NEAR = 1e-8  # plans of a smaller divergence, relative to the mass, are taken to see J to second order
+# Below this share of its terms a sum has lost all but four digits to rounding.
+LOST_DIGITS = 1e-10
+SECOND_ORDER = 1e-8  # plans of a smaller divergence, relative to the mass, are taken to see J to second order
 # A divergence below this share of the mass is rounding, and so is what asks for steps so much shorter.
-STILL, SHORTEST = 1e-15, 1e-10
+NO_MOVEMENT, SHORTEST_STEP = 1e-15, 1e-10
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def bregman(model: Model, new: Point, old: Point, tangent: Tangent, divergence: 
     """
     difference = new.penalty - old.penalty - (model.pair(tangent.gradient, new) - tangent.slope)
     terms = abs(new.penalty) + abs(old.penalty) + tangent.magnitude
-    if difference > LOST * terms or divergence > NEAR * model.problem.mass:
+    if difference > LOST_DIGITS * terms or divergence > SECOND_ORDER * model.problem.mass:
         return difference - ROUNDING * terms
     return 0.5 * model.product(model.tangent(new).gradient - tangent.gradient, new, old)
 
@@ -77,7 +75,7 @@ def notch(factor: float) -> float:
 
 def too_short(model: Model, divergence: float, alpha: float, first: float) -> bool:
     """Whether a step is too short to judge it by: rounding decides nothing."""
-    return divergence <= STILL * model.problem.mass or alpha < SHORTEST * first
+    return divergence <= NO_MOVEMENT * model.problem.mass or alpha < SHORTEST_STEP * first
 
 
 def movement(model: Model, divergence: float) -> float:
