@@ -329,6 +329,9 @@ def test_the_automatic_regressor_averages_those_near_the_best() -> None:
     assert linear.chosen_ == ["ridge"]
     best = max(linear.scores_.values())
     assert all((score >= best - automatic.NEAR) == (name in linear.chosen_) for name, score in linear.scores_.items())
+    nearly_collinear = np.column_stack([X, X.sum(axis=1) + 0.05 * np.sin(np.arange(len(X)))])
+    cancelling = nearly_collinear @ [-20.0, -20.0, -20.0, 20.0]  # a target that any noise of the columns drowns
+    assert "ridge" not in AutomaticRegressor().fit(nearly_collinear, cancelling).chosen_
     bent = AutomaticRegressor().fit(X, np.sign(X[:, 0]) * 3.0)
     assert "ridge" not in bent.chosen_
     np.testing.assert_allclose(bent.predict(X), np.mean([each.predict(X) for each in bent.estimators_], axis=0))
