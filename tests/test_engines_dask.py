@@ -43,7 +43,6 @@ pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 from driftway.engines import Dask  # noqa: E402 - needs distributed
-from driftway.engines.dask.shard import holds  # noqa: E402
 from driftway.engines.dask.tasks import spread  # noqa: E402
 
 QUICK = ("none", "time+laplacians")
@@ -264,7 +263,7 @@ def test_every_operation_is_that_of_threads(cluster: Dask) -> None:
 
 def test_workers_drop_what_nobody_needs(cluster: Dask) -> None:
     def held() -> int:
-        return sum(cluster.client.run(holds).values())
+        return sum(cluster.client.run(lambda dask_worker: len(dask_worker.data)).values())
 
     d = data(30, 8, seed=1)
     gc.collect()

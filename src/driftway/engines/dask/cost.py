@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from driftway.arrays.validation import Array, finite_array, one_of
 from driftway.engines.dask import shard
-from driftway.engines.dask.lineage import Value
+from driftway.engines.dask.cluster import Value
 from driftway.engines.dask.rows import Rows
 from driftway.geometry.costs import PointCloudCost
 
@@ -22,6 +22,20 @@ class ShardedCloudCost:
     """The cost c(xᵢ, yⱼ) between points X in the shards of a cluster, and points Y that every worker gets.
 
     Made by `Dask.cloud`. Masses and potentials of the rows, and whatever else a solver has per row, live beside X.
+
+    Parameters
+    ----------
+    X : Rows (n, d)
+    Y : array (m, d)
+    metric : str or callable
+        A metric that needs to know no more than two points, or a callable as for `PointCloudCost`.
+
+    Examples
+    --------
+    >>> with Dask(workers=2) as engine:  # doctest: +SKIP
+    ...     print(engine.cloud(np.zeros((4, 2)), np.ones((3, 2))))
+    ShardedCloudCost(shape=(4, 3), features=2, metric='euclidean')
+
     """
 
     bilinear = None
@@ -43,7 +57,7 @@ class ShardedCloudCost:
     def held(self) -> Value:
         """The cost's rows as every shard holds them."""
         sharding = self.X.sharding
-        return sharding.value(shard.cloud_cost, self.X.value, sharding.leaf(self.Y, by_rows=False), self.metric, None)
+        return sharding.value(shard.cloud_cost, self.X.value, sharding.everywhere(self.Y), self.metric, None).computed()
 
     @property
     def uniform(self) -> Rows:
@@ -53,9 +67,7 @@ class ShardedCloudCost:
 
     def beside(self, array: Any) -> Rows:
         """An array of the client that has a row for each of these, with them."""
-        if isinstance(array, Rows):
-            return array
-        return Rows(self.X.transport, self.X.sharding.leaf(array, by_rows=True), array[:0])
+        return array if isinstance(array, Rows) else Rows(self.X.sharding.by_rows(array).computed(), array[:0])
 
     def zeros(self, columns: int) -> Rows:
         """Zeros beside the rows."""
@@ -65,7 +77,7 @@ class ShardedCloudCost:
         """Raises if an engine does not know where the rows are."""
         knows = getattr(engine, "knows", None)
         if knows is None or not knows(self.X):
-            gone = ", whose cluster has been left since" if self.X.transport.closed else ""
+            gone = ", whose cluster has been left since" if self.X.sharding.cluster.closed else ""
             raise ValueError(
                 f"engine must be the Dask engine whose workers hold the source points of {self!r}{gone}, got {engine!r}"
             )

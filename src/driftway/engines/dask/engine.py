@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -14,10 +13,9 @@ import numpy.typing as npt
 from driftway.arrays.validation import finite_array, positive_integer, real_number
 from driftway.engines.cores import available_cores
 from driftway.engines.dask import shard
+from driftway.engines.dask.cluster import Cluster, Hint, Sharding, Traffic, Value
 from driftway.engines.dask.cost import ShardedCloudCost
-from driftway.engines.dask.lineage import Hint, Sharding, Value
 from driftway.engines.dask.rows import Rows
-from driftway.engines.dask.transport import Traffic, Transport
 from driftway.engines.engine import Kernel, Request, Sweep
 from driftway.engines.threads.engine import Threads
 from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
@@ -25,8 +23,6 @@ from driftway.geometry.matrices import Factored, Matrix
 
 Double = npt.NDArray[np.float64]
 
-# Arrays that a sharding remembers to have sent: bases and masses come again and again.
-REMEMBERED = 16
 # What a sweep leaves behind, and how the shards' shares become one.
 ROW_PARTS = ("f", "rows", "right")
 COLUMN_PARTS = ("columns", "left", "inner", "entropy", "excess")
@@ -72,7 +68,7 @@ class Dask:
         self.patience = real_number("patience", patience, minimum=0.0)
         # Told the share of a long sweep that is done, while somebody watches.
         self.watch: Callable[[float], None] | None = None
-        self._transport: Transport | None = None
+        self._cluster: Cluster | None = None
         self._owned: list[Any] = []
         self._sharded: WeakKeyDictionary[Any, tuple[Sharding, Value]] = WeakKeyDictionary()
         self._host = Threads(memory=0)  # for what is an array on the client by nature
@@ -96,32 +92,65 @@ class Dask:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection, and the cluster if it was started here."""
-        if self._transport is not None:
-            self._transport.close()
-        self._transport = None
+        """Ends the connection, and the cluster if it was started here. Leaving a `with` block does the same.
+
+        Examples
+        --------
+        >>> engine = Dask("tcp://scheduler:8786")  # doctest: +SKIP
+        >>> solution = solve(problem, engine=engine)  # doctest: +SKIP
+        >>> engine.close()  # doctest: +SKIP
+
+        """
+        if self._cluster is not None:
+            self._cluster.closed = True
+        self._cluster = None
         self._sharded.clear()
         while self._owned:
             self._owned.pop().close()
 
     @property
     def client(self) -> Any:
-        """The `distributed.Client`."""
+        """The `distributed.Client`, connected when it is first needed.
+
+        Examples
+        --------
+        >>> with Dask(workers=2) as engine:  # doctest: +SKIP
+        ...     print(len(engine.client.nthreads()))
+        2
+
+        """
         return self._connected.client
 
     @property
     def dashboard(self) -> str:
-        """Where the cluster can be watched."""
+        """The address of the page on which the cluster can be watched.
+
+        Examples
+        --------
+        >>> with Dask() as engine:  # doctest: +SKIP
+        ...     print(engine.dashboard)
+        http://127.0.0.1:8787/status
+
+        """
         return str(self.client.dashboard_link)
 
     @property
     def traffic(self) -> Traffic:
-        """What has gone to the workers and come back so far."""
+        """Bytes that have gone to the workers and come back so far, and in how many calls.
+
+        Examples
+        --------
+        >>> with Dask(workers=2) as engine:  # doctest: +SKIP
+        ...     total = engine.rows(np.arange(5.0)).sum()
+        ...     print(engine.traffic.calls)
+        1
+
+        """
         return self._connected.traffic
 
     @property
-    def _connected(self) -> Transport:
-        if self._transport is None:
+    def _connected(self) -> Cluster:
+        if self._cluster is None:
             distributed, client = _import_distributed(), self.address
             if self.address is None:
                 cluster = distributed.LocalCluster(
@@ -136,42 +165,97 @@ class Dask:
             elif isinstance(self.address, str):
                 client = distributed.Client(self.address, timeout=max(self.patience, 1.0))
                 self._owned = [client]
-            self._transport = Transport(client, self.patience, own=self.workers if self.address is None else 0)
-        return self._transport
+            self._cluster = Cluster(client, self.patience, own=self.workers if self.address is None else 0)
+        return self._cluster
 
     def rows(self, source: Any, like: Rows | None = None) -> Rows:
         """Rows that live with the workers, from a Dask array or data frame, or from an array of this machine.
 
-        The parts of a Dask collection go from where they are to the workers that keep them. `like` puts rows
-        beside others: they must be as many.
+        Parameters
+        ----------
+        source : dask.array.Array, dask.dataframe.DataFrame or array (n, …)
+            The parts of a Dask collection go from where they are to the workers that keep them.
+        like : Rows, optional
+            Rows to put these beside; they must be as many.
+
+        Returns
+        -------
+        Rows
+            NumPy computes with them as with an array; `np.asarray` fetches them.
+
+        Examples
+        --------
+        >>> import dask.dataframe as dd  # doctest: +SKIP
+        >>> with Dask("tcp://scheduler:8786") as engine:  # doctest: +SKIP
+        ...     X = engine.rows(dd.read_parquet("parts/"))
+        ...     previous = engine.rows(dd.read_parquet("mapped/"), like=X)
+        ...     print((X - previous).sum(axis=0))
+
         """
-        transport = self._connected
+        cluster = self._connected
         if hasattr(source, "to_dask_array"):
             source = source.to_dask_array(lengths=True)
         if not hasattr(source, "to_delayed"):
             array = finite_array("source", source, ndim=np.ndim(source))
-            sharding = transport.shards(len(array)) if like is None else _beside(like, len(array))
-            return Rows(transport, sharding.leaf(array, by_rows=True), array[:0])
+            sharding = cluster.shards(len(array)) if like is None else _beside(like, len(array))
+            return Rows(sharding.by_rows(array).computed(), array[:0])
         if any(np.isnan(size) for sizes in source.chunks for size in sizes):
             source = source.compute_chunk_sizes()
-        sharding = transport.shards(source.shape[0]) if like is None else _beside(like, source.shape[0])
+        sharding = cluster.shards(source.shape[0]) if like is None else _beside(like, source.shape[0])
         sizes = tuple(bound.stop - bound.start for bound in sharding.bounds)
         parts = source.rechunk((sizes, *((size,) for size in source.shape[1:]))).to_delayed().ravel()
         futures = self.client.compute(list(parts))
-        return Rows(transport, sharding.source(futures), np.empty((0, *source.shape[1:]), source.dtype))
+        return Rows(sharding.source(futures), np.empty((0, *source.shape[1:]), source.dtype))
 
     def cloud(self, X: Any, Y: npt.ArrayLike, metric: Any = "euclidean") -> ShardedCloudCost:
         """The cost between source points X, kept by the workers, and target points Y.
 
-        X is a Dask array or data frame (of Parquet parts, say) that never meets on one machine, an array, or rows
-        that are with the workers already.
+        Parameters
+        ----------
+        X : dask.array.Array, dask.dataframe.DataFrame, array (n, d) or Rows
+            A Dask collection (of Parquet parts, say) never meets on one machine. `Rows` are with the workers already.
+        Y : array (m, d)
+            Every worker gets all of them.
+        metric : str or callable
+            A metric that needs to know no more than two points, or a callable as for `PointCloudCost`.
+
+        Returns
+        -------
+        ShardedCloudCost
+            A cost for `Problem`. Only this engine, or another one of the same cluster, can solve it.
+
+        Examples
+        --------
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> X = da.random.default_rng(0).normal(size=(10**6, 2), chunks=(10**5, 2))  # doctest: +SKIP
+        >>> with Dask() as engine:  # doctest: +SKIP
+        ...     solution = solve(Problem(engine.cloud(X, Y), epsilon=0.1), engine=engine)
+        ...     images = solution.plan.barycentric_map(Y)
+
         """
         return ShardedCloudCost(X if isinstance(X, Rows) else self.rows(X), Y, metric)
 
     def knows(self, rows: Rows) -> bool:
-        """Whether rows are with the workers of this cluster."""
-        transport = self._transport if self.address is None else self._connected
-        return transport is not None and not rows.transport.closed and rows.transport.address == transport.address
+        """Whether rows are with the workers of this engine's cluster.
+
+        Parameters
+        ----------
+        rows : Rows
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> with Dask(workers=1) as engine, Dask(workers=1) as other:  # doctest: +SKIP
+        ...     X = engine.rows(np.zeros((4, 2)))
+        ...     print(engine.knows(X), other.knows(X))
+        True False
+
+        """
+        cluster, theirs = self._cluster if self.address is None else self._connected, rows.sharding.cluster
+        return cluster is not None and not theirs.closed and theirs.address == cluster.address
 
     def sweep(self, request: Request) -> Sweep:
         log = request.log
@@ -179,45 +263,34 @@ class Dask:
             return self._host.sweep(request)
         assert isinstance(log, Factored)
         sharding, cost = self._shards_of(log.cost)
-        f: Any = self._rows(sharding, request.f)
-        remainder = request.remainder
-        if remainder is not None:
-            u, v = remainder
-            remainder = (None if u is None else self._rows(sharding, u), self._column(sharding, v))  # type: ignore[assignment]
+        f, remainder = sharding.by_rows(request.f), request.remainder
         asked = {
             "f": f if request.row_mass is None or remainder is not None else Hint(f),
-            "g": self._column(sharding, request.g),
-            "row_mass": self._steady(sharding, request.row_mass, by_rows=True),
-            "right": self._steady(sharding, request.right, by_rows=False),
-            "left": self._steady(sharding, request.left, by_rows=True),
-            "remainder": remainder,
+            "g": sharding.everywhere(request.g),
+            "row_mass": sharding.steady(request.row_mass, by_rows=True),
+            "right": sharding.steady(request.right, by_rows=False),
+            "left": sharding.steady(request.left, by_rows=True),
+            "remainder": None if remainder is None else _rank_one(sharding, *remainder),
             "entropy": request.entropy,
             "single": request.single,
         }
-        inner = None if request.inner is None else self._coefficients(sharding, request.inner)
-        swept = sharding.value(shard.sweep, cost, self._coefficients(sharding, log), inner, asked)
-        return self._result(sharding, swept, request)
-
-    def _result(self, sharding: Sharding, swept: Value, request: Request) -> Sweep:
-        """What a sweep leaves behind, fetched from the shards."""
-        parts = {name: sharding.value(shard.part, swept, name) for name in (*ROW_PARTS, *COLUMN_PARTS)}
-        returned = [(parts[name], "rows") for name in ROW_PARTS] + [(parts[name], "sum") for name in COLUMN_PARTS]
+        inner = None if request.inner is None else _coefficients(sharding, request.inner)
+        swept = sharding.value(shard.sweep, cost, _coefficients(sharding, log), inner, asked).computed()
+        rows = [sharding.value(getattr, swept, name) for name in ROW_PARTS]
+        sums = [(sharding.value(getattr, swept, name), "sum") for name in COLUMN_PARTS]
         if not isinstance(request.f, Rows):
-            f, rows, right, columns, left, *numbers = self._connected.run(sharding, [], returned, self.watch)
-            return Sweep(f, rows, columns, right, left, *map(float, numbers))
-        # What belongs to rows stays with them.
-        kept = [parts[name] for name in ROW_PARTS]
-        columns, left, *numbers = self._connected.run(sharding, kept, returned[len(kept) :], self.watch)
-        nothing, none = np.empty(0), np.empty((0, 0 if request.right is None else request.right.shape[1]))
-        f, rows, right = (
-            Rows(self._connected, value, meta) for value, meta in zip(kept, (nothing, nothing, none), strict=True)
-        )
-        return Sweep(f, rows, columns, right, left, *map(float, numbers))
+            fetched = sharding.fetched([*((value, "rows") for value in rows), *sums], self.watch)
+            own, (columns, left, *numbers) = fetched[: len(rows)], fetched[len(rows) :]
+        else:  # what belongs to rows stays with them
+            columns, left, *numbers = sharding.fetched(sums, self.watch)
+            r = 0 if request.right is None else request.right.shape[1]
+            own = list(map(Rows, rows, (np.empty(0), np.empty(0), np.empty((0, r)))))
+        return Sweep(own[0], own[1], columns, own[2], left, *map(float, numbers))
 
     def log_columns(self, log: Matrix, f: Double) -> Double:
         if not _shardable(log):
             return self._host.log_columns(log, f)
-        return self._reduced(shard.log_columns, log, "logaddexp", lambda sharding: [self._rows(sharding, f)])
+        return self._merged("log_columns", log, "logaddexp", lambda sharding: (sharding.by_rows(f),))
 
     def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
         """`None`: rows stay where they are."""
@@ -226,19 +299,17 @@ class Dask:
     def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
         if not _shardable(log):
             return self._host.exponential(log, f, g)
-        return self._reduced(
-            shard.exponential, log, "rows", lambda sharding: [self._rows(sharding, f), self._column(sharding, g)]
-        )
+        return self._merged("exponential", log, "rows", lambda sharding: (sharding.by_rows(f), sharding.everywhere(g)))
 
     def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
         if not _shardable(log):
             return self._host.gram(log, f, g, factors, basis)
 
-        def arguments(sharding: Sharding) -> list[Any]:
-            held = [self._rows(sharding, factor) for factor in factors]
-            return [self._rows(sharding, f), self._column(sharding, g), held, self._column(sharding, basis)]
+        def arguments(sharding: Sharding) -> tuple[Any, ...]:
+            held = [sharding.by_rows(factor) for factor in factors]
+            return sharding.by_rows(f), sharding.everywhere(g), held, sharding.everywhere(basis)
 
-        return self._reduced(shard.gram, log, "sum", arguments)
+        return self._merged("gram", log, "sum", arguments)
 
     def assemble(self, matrix: Matrix) -> Double:
         if isinstance(matrix, Factored) and isinstance(matrix.cost, ShardedCloudCost):
@@ -257,14 +328,12 @@ class Dask:
     def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
         return self._host.scaled(gamma, s, t, u, v)
 
-    def _reduced(
-        self, function: Callable[..., Any], log: Matrix, how: str, arguments: Callable[[Sharding], list[Any]]
-    ) -> Double:
-        """A function of the log-plan's rows, merged over the shards."""
+    def _merged(self, method: str, log: Matrix, how: str, arguments: Callable[[Sharding], tuple[Any, ...]]) -> Double:
+        """What a method returns for the rows of every shard, merged."""
         assert isinstance(log, Factored)
         sharding, cost = self._shards_of(log.cost)
-        value = sharding.value(function, cost, self._coefficients(sharding, log), *arguments(sharding))
-        (result,) = self._connected.run(sharding, [], [(value, how)], self.watch)
+        value = sharding.value(shard.applied, method, cost, _coefficients(sharding, log), arguments(sharding))
+        (result,) = sharding.fetched([(value.computed(), how)], self.watch)
         return np.asarray(result)
 
     def _shards_of(self, cost: Cost) -> tuple[Sharding, Value]:
@@ -275,50 +344,25 @@ class Dask:
         if found is None:
             sharding = self._connected.shards(cost.shape[0])
             if isinstance(cost, PointCloudCost):
-                X, Y = sharding.leaf(cost.X, by_rows=True), sharding.leaf(cost.Y, by_rows=False)
+                X, Y = sharding.by_rows(cost.X), sharding.everywhere(cost.Y)
                 held = sharding.value(shard.cloud_cost, X, Y, cost.metric, getattr(cost, "_scale", None))
             else:
                 assert isinstance(cost, MatrixCost)
-                held = sharding.value(shard.matrix_cost, sharding.leaf(cost.values, by_rows=True))
-            found = self._sharded[cost] = sharding, held
+                held = sharding.value(MatrixCost, sharding.by_rows(cost.values))
+            found = self._sharded[cost] = sharding, held.computed()
         return found
 
-    def _coefficients(self, sharding: Sharding, matrix: Matrix) -> tuple[Any, ...]:
-        assert isinstance(matrix, Factored)
-        return (
-            self._steady(sharding, matrix.R, by_rows=False),
-            self._steady(sharding, matrix.L, by_rows=True),
-            matrix.scale,
-            self._rows(sharding, matrix.P),
-            self._column(sharding, matrix.Q),
-        )
 
-    @staticmethod
-    def _rows(sharding: Sharding, array: Double | Rows) -> Value:
-        if isinstance(array, Rows):
-            return array.value
-        return sharding.leaf(array, by_rows=True)
+def _coefficients(sharding: Sharding, matrix: Matrix) -> tuple[Any, ...]:
+    """What a matrix is made of besides its cost."""
+    assert isinstance(matrix, Factored)
+    R, L = sharding.steady(matrix.R, by_rows=False), sharding.steady(matrix.L, by_rows=True)
+    return R, L, matrix.scale, sharding.by_rows(matrix.P), sharding.everywhere(matrix.Q)
 
-    @staticmethod
-    def _column(sharding: Sharding, array: Double) -> Value:
-        return sharding.leaf(array, by_rows=False)
 
-    def _steady(self, sharding: Sharding, array: Double | None, *, by_rows: bool) -> Value | None:
-        """An array that comes again and again: sent once, and recognised by what is in it."""
-        if array is None:
-            return None
-        if isinstance(array, Rows):
-            return array.value
-        sent = sharding.sent
-        digest = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
-        digest.update(repr((array.shape, by_rows)).encode())
-        key = digest.digest()
-        if key not in sent:
-            sent[key] = sharding.leaf(array.copy(), by_rows=by_rows)
-            if len(sent) > REMEMBERED:
-                sent.popitem(last=False)
-        sent.move_to_end(key)
-        return sent[key]
+def _rank_one(sharding: Sharding, u: Double | None, v: Double) -> tuple[Any, Any]:
+    """The remainder u vᵀ on the workers."""
+    return None if u is None else sharding.by_rows(u), sharding.everywhere(v)
 
 
 def _shardable(log: Matrix) -> bool:

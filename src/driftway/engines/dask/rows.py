@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from driftway.engines.dask.lineage import Sharding, Value
-from driftway.engines.dask.shard import COUNT, FIRST
-from driftway.engines.dask.transport import Transport
+from driftway.engines.dask.cluster import Sharding, Value
 
 # Functions that treat rows one by one, as they are used here.
 BY_ROWS: set[Any] = {np.where, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.copy}
@@ -28,13 +26,21 @@ BY_ROWS |= {np.hstack, np.column_stack, np.tile}
 class Rows(NDArrayOperatorsMixin):
     """An array of n rows, or of n·k entries that were rows of k, in the shards of a cluster.
 
-    `meta` is the same array without rows: it knows the dtype and the shape of a row.
+    Made by `Dask.rows`. `meta` is the same array without rows: it knows the dtype and the shape of a row.
+
+    Examples
+    --------
+    >>> with Dask(workers=2) as engine:  # doctest: +SKIP
+    ...     X = engine.rows(np.arange(6.0).reshape(3, 2))
+    ...     print(X, np.sqrt(X).sum(axis=0), np.asarray(2.0 * X[:, 1]))
+    Rows(shape=(3, 2), dtype=float64, shards=2) [3.41421356 4.96811879] [ 2.  6. 10.]
+
     """
 
     __array_priority__ = 100.0
 
-    def __init__(self, transport: Transport, value: Value, meta: npt.NDArray[Any], per: int | None = 1) -> None:
-        self.transport, self.value, self.meta, self.per = transport, value, meta, per
+    def __init__(self, value: Value, meta: npt.NDArray[Any], per: int | None = 1) -> None:
+        self.value, self.meta, self.per = value, meta, per
 
     @property
     def sharding(self) -> Sharding:
@@ -69,7 +75,7 @@ class Rows(NDArrayOperatorsMixin):
         return np.asarray, (np.asarray(self),)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        (array,) = self.transport.run(self.sharding, [self.value], [(self.value, "rows")])
+        (array,) = self.sharding.fetched([(self.value, "rows")])
         return np.asarray(array, dtype=dtype)
 
     def __bool__(self) -> bool:
@@ -148,8 +154,8 @@ class Rows(NDArrayOperatorsMixin):
         return self._mapped(np.ravel, (self,), {}, int(np.prod(self.shape[1:])))
 
     def reshape(self, shape: tuple[int, ...]) -> Rows:
-        value = self.sharding.value(_reshaped, self.value, COUNT, shape[1:])
-        return Rows(self.transport, value, np.empty((0, *shape[1:]), self.dtype))
+        value = self.sharding.value(_reshaped, self.value, self.sharding.count, shape[1:])
+        return Rows(value, np.empty((0, *shape[1:]), self.dtype))
 
     def _mapped(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any], per: int | None
@@ -174,7 +180,7 @@ class Rows(NDArrayOperatorsMixin):
         value = self.sharding.value(
             function, *map(held, arguments), **{key: held(each) for key, each in options.items()}
         )
-        return Rows(self.transport, value, meta, per)
+        return Rows(value, meta, per)
 
     def _has_rows(self, value: Any) -> bool:
         """Whether an array of the client stands beside this one row by row."""
@@ -183,23 +189,22 @@ class Rows(NDArrayOperatorsMixin):
         return value.shape[0] == self.shape[0]
 
     def _leaf(self, array: npt.NDArray[Any]) -> Value:
-        if self.per == 1:
-            return self.sharding.leaf(array, by_rows=True)
-        rows = self.sharding.leaf(array.reshape(self.sharding.rows, self.per or 0), by_rows=True)
-        return self.sharding.value(np.ravel, rows)
+        if self.per != 1:
+            array = array.reshape(self.sharding.rows, self.per or 0)
+        rows = self.sharding.by_rows(array).computed()  # sent once, however often it is used
+        return rows if self.per == 1 else self.sharding.value(np.ravel, rows)
 
     def _reduced(self, function: Callable[..., Any], how: str, axis: int | None, **options: Any) -> Any:
         if axis not in (None, 0):
             return self._mapped(function, (self,), {"axis": axis} | _finite(options), self.per)
-        value = self.sharding.value(function, self.value, axis=axis, **options)
-        (result,) = self.transport.run(self.sharding, [self.value], [(value, how)])
+        (result,) = self.sharding.fetched([(self.sharding.value(function, self.value, axis=axis, **options), how)])
         return result
 
     def _fetched(self, rows: slice) -> npt.NDArray[Any]:
         """Some rows as an array."""
         low, high, _ = rows.indices(self.shape[0])
-        value = self.sharding.value(_cut, self.value, FIRST, low, high)
-        (result,) = self.transport.run(self.sharding, [self.value], [(value, "rows")])
+        value = self.sharding.value(_cut, self.value, self.sharding.first, low, high)
+        (result,) = self.sharding.fetched([(value, "rows")])
         return np.asarray(result)
 
 
@@ -265,9 +270,7 @@ def _inner(function: Callable[..., Any], first: Any, second: Any) -> Any:
     """A product that sums over the rows."""
     rows = first if isinstance(first, Rows) else second
     arguments = [each.value if isinstance(each, Rows) else rows._leaf(np.asarray(each)) for each in (first, second)]
-    value = rows.sharding.value(function, *arguments)
-    wanted = [each.value for each in (first, second) if isinstance(each, Rows)]
-    (result,) = rows.transport.run(rows.sharding, wanted, [(value, "sum")])
+    (result,) = rows.sharding.fetched([(rows.sharding.value(function, *arguments), "sum")])
     return result
 
 

@@ -1,0 +1,310 @@
+"""Values on the workers of a Dask cluster, one per shard of the rows.
+
+Dask keeps a value as long as somebody holds its future, remembers how it came about, and computes it again, on
+another worker, when the one that holds it is lost. Three things it does not do are done here:
+
+- Functions of rows are put together until a number is wanted or they are `FUSED` many: a solver takes hundreds of
+  sums and differences per sweep, and a task for each would take longer than the sweep.
+- Numbers that follow from what the workers hold are asked of them at once (`Client.run`), a third of the time of a
+  task. Whenever that fails, for whatever reason, there is a task for them.
+- Whoever waits looks who is alive: Dask waits for ever for a worker to come, and gives up replacing those that it
+  started itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from driftway.arrays.rowwise import is_remote
+from driftway.engines.dask import shard
+from driftway.engines.dask.shard import Call, Ref, evaluate, evaluate_here, mapped, merge
+
+# Seconds between looks at who is alive while a result is awaited.
+TICK = 0.5
+# Seconds that an answer of the scheduler may take, however little patience there is.
+SOON = 1.0
+# Bytes that the client sends or receives for all shards at once, which is quickest; more go from worker to worker.
+DIRECT = 2**20
+# Arrays that a sharding remembers to have sent: bases and masses come again and again.
+REMEMBERED = 16
+# Functions of rows that are computed together: again wherever they are used, which costs less than a task.
+FUSED = 32
+# Bytes of a graph that Dask warns of. Rows of the client are sent with it all the same: so they can be sent again.
+LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
+
+
+@dataclass
+class Traffic:
+    """Bytes that went to shards and left them again, over all of them, and in how many calls.
+
+    Examples
+    --------
+    >>> from driftway.engines import Dask
+    >>> with Dask(workers=2) as engine:  # doctest: +SKIP
+    ...     solution = solve(problem, engine=engine)
+    ...     print(engine.traffic)
+    Traffic(sent=86264, received=13056, calls=58)
+
+    """
+
+    sent: int = 0
+    received: int = 0
+    calls: int = 0
+
+
+class Cluster:
+    """The workers of a `distributed.Client`; `own` of them should be there if the engine has started them."""
+
+    def __init__(self, client: Any, patience: float, own: int = 0) -> None:
+        self.client, self.patience, self.own, self.traffic = client, patience, own, Traffic()
+        self.address, self.closed = str(client.scheduler.address), False
+
+    def alive(self) -> dict[str, int]:
+        """The workers by address and their threads; waits for one to come if there is none."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                found = self.client.sync(self.client.scheduler.ncores, callback_timeout=max(self.patience, SOON))
+            except (OSError, TimeoutError) as error:
+                raise RuntimeError(f"the Dask scheduler does not answer ({type(error).__name__}: {error})") from error
+            if len(found) < self.own:
+                # Dask gives up a worker that is not there 15 seconds after a loss, be it for another one a moment ago.
+                self.client.cluster.scale(self.own)
+            if found:
+                return dict(found)
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"no Dask worker is left, and none came in {self.patience:g} seconds; start workers, or raise "
+                    "patience"
+                )
+            time.sleep(0.1)
+
+    def settle(self, futures: list[Any], watch: Callable[[float], None] | None = None) -> None:
+        """Waits for tasks, and looks who is alive meanwhile."""
+        from distributed import wait
+
+        while not all(future.done() for future in futures):
+            try:
+                wait(futures, timeout=TICK)
+            except TimeoutError:
+                self.alive()
+                if watch is not None:
+                    watch(sum(future.done() for future in futures) / len(futures))
+
+    def ask(self, payloads: dict[int, tuple[bytes, list[str]]], limit: float) -> dict[int, Any]:
+        """The values of expressions that workers have the keys of, and that are not larger than so many bytes."""
+        self.traffic.sent += sum(len(payload) for payload, _ in payloads.values())
+        answers = self.client.run(evaluate_here, payloads, limit, on_error="return")
+        return {k: value for answer in answers.values() if isinstance(answer, dict) for k, value in answer.items()}
+
+    def submit(self, name: str, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+        """The future of a task, on the worker at home if that is there."""
+        import dask
+
+        where = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        with dask.config.set(LARGE_GRAPH):
+            return self.client.submit(function, *arguments, key=f"{name}-{uuid4().hex}", **where)
+
+    def shards(self, rows: int) -> Sharding:
+        """Rows in consecutive shards, one per worker, in proportion to their threads."""
+        workers = sorted(self.alive().items())
+        ends = np.cumsum([count for _, count in workers]) / sum(count for _, count in workers)
+        cuts = [0, *(round(rows * end) for end in ends)]
+        kept = [k for k in range(len(workers)) if cuts[k + 1] > cuts[k]]
+        return Sharding(self, [slice(cuts[k], cuts[k + 1]) for k in kept], [workers[k][0] for k in kept])
+
+
+class Value:
+    """A value of every shard: `parts`, which may be futures, or a function of other values."""
+
+    def __init__(self, sharding: Sharding, parts: list[Any] | None, call: Call | None, *, futures: bool) -> None:
+        self.sharding, self.parts, self.call, self.futures = sharding, parts, call, futures
+        self.inputs = [] if call is None else _values((call.arguments, call.options))
+
+    @property
+    def size(self) -> int:
+        """How many functions are yet to be computed for it."""
+        return 0 if self.parts is not None else 1 + sum(value.size for value in self.inputs)
+
+    def computed(self) -> Self:
+        """The same as a task per shard; nobody waits for it."""
+        if not self.futures:
+            name = shard.same if self.call is None else self.call.function
+            tasks = [self._task(name.__name__, k) for k in range(len(self.sharding))]
+            self.parts, self.call, self.inputs, self.futures = tasks, None, [], True
+        return self
+
+    def _task(self, name: str, k: int) -> Any:
+        payload, needed = self.pickled(k)
+        self.sharding.cluster.traffic.sent += len(payload)
+        return self.sharding.cluster.submit(name, evaluate, payload, needed, home=self.sharding.homes[k])
+
+    def pickled(self, k: int) -> tuple[bytes, dict[str, Any]]:
+        """The expression of a shard, and the futures that it refers to."""
+        import cloudpickle
+
+        needed: dict[str, Any] = {}
+        return bytes(cloudpickle.dumps(self.expression(k, needed))), needed
+
+    def expression(self, k: int, needed: dict[str, Any]) -> Any:
+        """What a worker evaluates for a shard."""
+
+        def each(value: Any) -> Any:
+            return value.expression(k, needed) if isinstance(value, Value | Hint) else value
+
+        if self.parts is None:
+            assert self.call is not None
+            return Call(self.call.function, mapped(self.call.arguments, each), mapped(self.call.options, each))
+        part = self.parts[k]
+        if not self.futures:
+            return part
+        needed[part.key] = part
+        return Ref(part.key)
+
+
+class Hint:
+    """An argument that helps and is not needed: it is taken if it lies on the worker, and is no part of the lineage."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def expression(self, k: int, needed: dict[str, Any]) -> Any:
+        """The hint for a shard; what is on its way is waited for, so that equal solves have equal bits."""
+        own: dict[str, Any] = {}
+        expression = self.value.expression(k, own)
+        if all(future.done() for future in own.values()):
+            return shard.Hint(expression, tuple(own))
+        needed.update(own)
+        return expression
+
+
+class Sharding:
+    """Consecutive rows shared among workers, each shard with its home."""
+
+    def __init__(self, cluster: Cluster, bounds: list[slice], homes: list[str]) -> None:
+        self.cluster, self.bounds, self.homes = cluster, bounds, homes
+        self.rows = bounds[-1].stop if bounds else 0
+        # Arrays that come again and again, by what is in them.
+        self.sent: OrderedDict[bytes, Any] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    @property
+    def first(self) -> Value:
+        """The first row of every shard."""
+        return Value(self, [bound.start for bound in self.bounds], None, futures=False)
+
+    @property
+    def count(self) -> Value:
+        """The number of rows of every shard."""
+        return Value(self, [bound.stop - bound.start for bound in self.bounds], None, futures=False)
+
+    def value(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Value:
+        """A function of values, to be computed when it is wanted."""
+        value = Value(self, None, Call(function, arguments, options), futures=False)
+        while value.size > FUSED:
+            max(value.inputs, key=lambda each: each.size).computed()
+        return value
+
+    def by_rows(self, array: Any) -> Value:
+        """An array of the client, its rows where they belong; or what lies with the workers already."""
+        if is_remote(array):
+            value: Value = array.value
+            return value
+        return Value(self, [np.ascontiguousarray(array[bound]) for bound in self.bounds], None, futures=False)
+
+    def source(self, futures: list[Any]) -> Value:
+        """Rows that are with the workers already, one future per shard, taken home."""
+        return self.value(shard.same, Value(self, futures, None, futures=True)).computed()
+
+    def everywhere(self, array: npt.NDArray[Any]) -> Any:
+        """An array of the client for all shards; a large one goes from worker to worker."""
+        if array.nbytes * len(self) < DIRECT:
+            return array
+        self.cluster.traffic.sent += array.nbytes * len(self)
+        future = self.cluster.submit("constant", shard.same, array, home=self.homes[0])
+        return Value(self, [future] * len(self), None, futures=True)
+
+    def steady(self, array: Any, *, by_rows: bool) -> Any:
+        """An array that comes again and again: sent once, and recognised by what is in it."""
+        if array is None or is_remote(array):
+            return None if array is None else self.by_rows(array)
+        digest = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
+        digest.update(repr((array.shape, by_rows)).encode())
+        key = digest.digest()
+        if key not in self.sent:
+            self.sent[key] = self.by_rows(array).computed() if by_rows else self.everywhere(array.copy())
+            if len(self.sent) > REMEMBERED:
+                self.sent.popitem(last=False)
+        self.sent.move_to_end(key)
+        return self.sent[key]
+
+    def fetched(self, returned: list[tuple[Value, str]], watch: Callable[[float], None] | None = None) -> list[Any]:
+        """Values merged over the shards, in the order of the rows whoever was first."""
+        share = Value(self, None, Call(shard.same, ([value for value, _ in returned],), {}), futures=False)
+        hows = [how for _, how in returned]
+        result = self._at_once(share, hows, watch)
+        if result is None:
+            result = self._by_tasks(share, hows, watch)
+        # Every shard's share of a sum leaves its worker once, on the way through the tree; rows come as they are.
+        moved = (
+            np.asarray(v).nbytes * (1 if how == "rows" else len(self)) for v, how in zip(result, hows, strict=True)
+        )
+        self.cluster.traffic.received += sum(moved)
+        self.cluster.traffic.calls += 1
+        return result
+
+    def _at_once(self, share: Value, hows: list[str], watch: Callable[[float], None] | None) -> list[Any] | None:
+        """The merged values, if they are small and the workers have what it takes."""
+        pickled = [share.pickled(k) for k in range(len(self))]
+        if sum(len(payload) for payload, _ in pickled) > DIRECT:  # all of them go to every worker
+            return None
+        self.cluster.settle(
+            list({key: future for _, needed in pickled for key, future in needed.items()}.values()), watch
+        )
+        payloads = {k: (payload, list(needed)) for k, (payload, needed) in enumerate(pickled)}
+        found = self.cluster.ask(payloads, DIRECT / len(self))
+        if len(found) < len(self):
+            return None
+        shares: list[Any] = _tree([found[k] for k in sorted(found)], partial(merge, hows=hows))
+        return shares
+
+    def _by_tasks(self, share: Value, hows: list[str], watch: Callable[[float], None] | None) -> list[Any]:
+        """The merged values, whatever their size and whoever is lost on the way."""
+        import cloudpickle
+
+        tasks, submit = share.computed().parts or [], self.cluster.submit
+        root = _tree(tasks, lambda first, second: submit("merge", merge, first, second, hows))
+        reference = {0: (bytes(cloudpickle.dumps(Ref(root.key))), [root.key])}
+        while True:
+            self.cluster.settle([root], watch)
+            if root.status != "finished":
+                root.result()  # raises what a worker has raised
+            if found := self.cluster.ask(reference, np.inf):
+                return list(found[0])
+
+
+def _values(arguments: Any) -> list[Value]:
+    """The values among the arguments of a function."""
+    found: list[Value] = []
+    mapped(arguments, lambda each: found.append(each) if isinstance(each, Value) else None)
+    return found
+
+
+def _tree(values: list[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """Neighbours joined pair by pair until one is left."""
+    while len(values) > 1:
+        pairs = [join(one, other) for one, other in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[2 * len(pairs) :]
+    return values[0]
