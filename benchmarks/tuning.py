@@ -87,7 +87,7 @@ CONSTANTS = [
         for problems in ("small", "large")
         if problems == "small" or name not in ("DAMPING", "SHORTEST_STEP", "STARVED")
     ),
-    *(Constant("solvers.dual_ascent.solver", name, "small") for name in ("UPDATES", "SMALL_EASY")),
+    Constant("solvers.dual_ascent.solver", "SMALL_EASY", "small"),
     *(
         Constant("solvers.dual_ascent.solver", name, "large")
         for name in ("EASY_SMOOTHNESS", "EASY_RANGE", "JUDGED_EVERY")

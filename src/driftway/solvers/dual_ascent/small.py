@@ -59,11 +59,6 @@ class CompiledSteps:
         distance = max(error, mismatch / max(abs(value), epsilon))
         return SmallPlace(epsilon, g, P, memory, value, magnitude, distance)
 
-    def updated(self, place: SmallPlace) -> SmallPlace:
-        """The place after an update of Sinkhorn's."""
-        b, columns = self._problem[3], place.memory.columns
-        return self.at(place.epsilon, place.g + place.epsilon * np.log(b / np.maximum(columns, TINY)), place.P)
-
     def under(self, place: SmallPlace, epsilon: float, before: SmallPlace | None) -> SmallPlace:
         if before is None:
             return self.at(epsilon, place.g, place.P)
@@ -71,8 +66,10 @@ class CompiledSteps:
         return self.at(epsilon, place.g + t * (place.g - before.g), place.P + t * (place.P - before.P))
 
     def filled(self, place: SmallPlace) -> SmallPlace | None:
-        starved = (place.memory.columns < STARVED * self._problem[3]).any()
-        return self.updated(place) if starved else None
+        b, columns = self._problem[3], place.memory.columns
+        if not (columns < STARVED * b).any():
+            return None
+        return self.at(place.epsilon, place.g + place.epsilon * np.log(b / np.maximum(columns, TINY)), place.P)
 
     def direction(self, place: SmallPlace, damping: float) -> Direction | None:
         _, R, a, b, _, q = self._problem

@@ -33,8 +33,8 @@ EASY_SMOOTHNESS, EASY_RANGE = 0.003, 0.005
 SHOWN_ERROR = 1e-4
 # Evaluations after which the rate of progress is judged, and the largest number of moments for Newton.
 JUDGED_EVERY, NEWTON_MOMENTS = 25, 12
-# Problems up to this size are solved by compiled Newton steps alone, after a few of Sinkhorn's updates.
-SMALL_COLUMNS, SMALL_ENTRIES, UPDATES = 128, 2**19, 3
+# Problems up to this size are solved by compiled Newton steps alone.
+SMALL_COLUMNS, SMALL_ENTRIES = 128, 2**19
 # Their path begins at that many times the strength where it would otherwise begin.
 SMALL_EASY = 10.0
 
@@ -92,7 +92,7 @@ class DualAscent:
             if here.error <= WORTHLESS_START:
                 course, spent = _Course(Continuation(here, epsilon)), 0
                 if _is_small(model, space):
-                    course, spent = _small(model, space, epsilon, here.g, P, accuracy, 0)
+                    course, spent = _small(model, space, epsilon, here.g, P, accuracy)
                 return self._round(model, course, 1 + spent, accuracy)
         return self._round(model, *_first(model, space, accuracy), accuracy)
 
@@ -130,7 +130,7 @@ def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
     first = max(model.epsilon, easy * (SMALL_EASY if small else 1.0))
     m, P = model.cost.shape[1], np.zeros_like(space.centre)
     if small:
-        return _small(model, space, first, np.zeros(m), P, accuracy, UPDATES)
+        return _small(model, space, first, np.zeros(m), P, accuracy)
     plain = balance(
         model.cost / -first,
         model.a,
@@ -157,9 +157,7 @@ def _is_small(model: Model, space: Space) -> bool:
     return few and is_small(model.cost.shape, model.engine)
 
 
-def _small(
-    model: Model, space: Space, first: float, g: Double, P: Double, accuracy: float, updates: int
-) -> tuple[_Course, int]:
+def _small(model: Model, space: Space, first: float, g: Double, P: Double, accuracy: float) -> tuple[_Course, int]:
     """The problem solved by compiled Newton steps along a path from a first strength, and the evaluations it took."""
     rows, columns, mass = space.a > 0, space.b > 0, space.mass
     C = model.engine.assemble(model.cost).T
@@ -169,10 +167,8 @@ def _small(
     quadratic = (np.ascontiguousarray(array[rows].T / mass) for array in (space.centre, space.curvature))
     steps = CompiledSteps(np.ascontiguousarray(C), np.ascontiguousarray(space.R[columns]), *masses, *quadratic)
     here = steps.at(first, np.ascontiguousarray(g[columns]), np.ascontiguousarray(P[rows].T))
-    for _ in range(updates):
-        here = steps.updated(here)
     path = Continuation(here, model.epsilon)
-    spent = 1 + updates + path.run(steps, 0.1 * accuracy, math.inf)
+    spent = 1 + path.run(steps, 0.1 * accuracy, math.inf)
     here, g, P, shift = path.here, g.copy(), P.copy(), np.zeros(rows.size)
     g[columns], P[rows], shift[rows] = here.g, here.P.T, here.memory.f / here.epsilon + math.log(mass)
     return _Course(Continuation(at(model, space, here.epsilon, g, P, shift), model.epsilon)), spent + 1
