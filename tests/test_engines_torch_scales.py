@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from driftway import GroupLasso, PointCloudCost, Problem, TimeSmoothness, solve
+from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeSmoothness, solve
 
 pytest.importorskip("torch")
 
@@ -22,10 +22,10 @@ def engine(dtype: str) -> object:
     return Torch("cpu", dtype)
 
 
-@pytest.mark.parametrize("epsilon", [0.003, 0.03])
-def test_rounded_marginals_in_float32_hold_to_1e_6(epsilon: float) -> None:
-    """Earlier they were off by 1e-4: potentials are large for a small ε, and float32 rounds them."""
-    cost = RNG.random((30, 25))
+@pytest.mark.parametrize(("level", "epsilon"), [(500.0, 0.1), (50.0, 0.03), (0.0, 0.001)])
+def test_rounded_marginals_in_float32_hold_to_1e_6(level: float, epsilon: float) -> None:
+    """Earlier they were off by 6e-5: potentials of many times ε are rounded by float32."""
+    cost = level + np.random.default_rng(0).random((30, 25))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         plan = solve(Problem(cost, epsilon=epsilon), engine=engine("float32"), max_iter=2).plan.round()
@@ -51,7 +51,7 @@ def test_costs_beyond_float32_are_solved_in_float32(cost: float, kind: str) -> N
 
 
 def test_small_problems_take_few_sweeps_in_float64() -> None:
-    """A kernel on the host replaces launches, of which a small ε needs tens of thousands."""
+    """A kernel on the host replaces launches: 20 steps took 2185 sweeps."""
     torch, sweeps = engine("float64"), 0
     sweep = torch.sweep
 
@@ -61,6 +61,8 @@ def test_small_problems_take_few_sweeps_in_float64() -> None:
         return sweep(request)
 
     torch.sweep = counted
-    problem = Problem(RNG.random((30, 25)), epsilon=0.003, regularizer=GroupLasso(np.arange(30) % 3, 0.01))
-    assert solve(problem, engine=torch).converged
-    assert sweeps < 2_000
+    problem = Problem(RNG.random((30, 25)), epsilon=0.003, regularizer=GroupLasso(np.arange(30) % 3, 0.05))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solve(problem, ForwardBackward(), engine=torch, max_iter=20)
+    assert sweeps < 500

@@ -8,6 +8,8 @@ from driftway.arrays.rowwise import is_remote
 from driftway.problem.model import Model
 from driftway.solvers.solver import State
 
+BLOCK = 1024  # rows that are formed at the same time, where only one column counts
+
 
 def has_one_coupling(model: Model) -> bool:
     """Whether a single row or a single column has mass; rows that live elsewhere are not looked at."""
@@ -26,8 +28,12 @@ def only_coupling(model: Model) -> State:
     tangent = model.tangent(point)
     rows, columns = np.flatnonzero(model.a), np.flatnonzero(model.b)
     single = rows.size == 1
-    slope = model.engine.assemble(model.cost + tangent.gradient)
-    slope = slope[rows[0], columns] if single else slope[rows, columns[0]]
+    matrix = model.cost + tangent.gradient
+    if single:
+        slope = matrix.rows(slice(rows[0], rows[0] + 1))[0, columns]
+    else:
+        blocks = (matrix.rows(slice(low, low + BLOCK))[:, columns[0]] for low in range(0, model.a.size, BLOCK))
+        slope = np.concatenate(list(blocks))[rows]
     masses = model.b[columns] if single else model.a[rows]
     f, g = np.full_like(model.a, -np.inf), np.full_like(model.b, -np.inf)
     f[rows], g[columns] = 0.0, 0.0

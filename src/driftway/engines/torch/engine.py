@@ -63,7 +63,7 @@ class Torch:
         self._device = _device(self._torch, device)
         if self._device.type == "mps" and self.dtype == "float64":
             raise ValueError('dtype must be "float32" on device "mps", which has no float64; got "float64"')
-        self._host = Threads(memory=0)  # for what is an array on the host by nature
+        self._host = Threads(memory=SMALL_KERNEL)  # for what is an array on the host by nature
 
     def __repr__(self) -> str:
         return f"Torch(device={self.device!r}, dtype={self.dtype!r}, memory={self.memory}, mixed={self.mixed})"
@@ -105,7 +105,7 @@ class Torch:
         n, m = log.shape
         if self.dtype == "float32" or 8 * n * m > min(SMALL_KERNEL, self.memory):
             return None
-        return Threads(memory=SMALL_KERNEL).stored(log, f, g, single=False)
+        return self._host.stored(log, f, g, single=False)
 
     def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
         n, m = log.shape
