@@ -4,7 +4,7 @@ BIN := .venv/bin
 BENCH := .venv-bench/bin
 ALL := .venv-all/bin
 
-.PHONY: demo test test-all bench tune evaluate docs lint clean
+.PHONY: demo test test-all fuzz bench tune evaluate docs lint clean
 
 demo: .venv/demo
 	$(BIN)/python examples/rotating_moons.py
@@ -16,6 +16,11 @@ test: lint
 test-all: .venv-all/ready
 	$(ALL)/mypy
 	$(ALL)/pytest $(ARGS)
+
+# Random problems, each judged by an evaluation that shares no code with the library. It can be stopped and goes on where it
+# was: make fuzz ARGS="--problems 5000 --seed 1 --record fuzz.jsonl"
+fuzz: .venv/test
+	$(BIN)/python -m tests.campaign $(ARGS)
 
 # The API reference, from the docstrings.
 docs: .venv-all/ready

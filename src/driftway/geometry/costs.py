@@ -268,6 +268,37 @@ class PointCloudCost:
         return values
 
 
+class ScaledCost:
+    """A multiple of a cost whose own form cannot be scaled, such as a metric that is a function."""
+
+    bilinear = None
+
+    def __init__(self, cost: Cost, factor: float) -> None:
+        self.cost, self.factor = cost, factor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.cost.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.cost.dtype
+
+    def rows(self, block: slice) -> Array:
+        return np.multiply(self.cost.rows(block), self.factor, dtype=np.float64)
+
+
+def scaled_cost(cost: Cost, factor: float, dtype: np.dtype[Any]) -> Cost:
+    """factor · cost, of the same kind where that can be scaled; factors that are powers of four cost no digits."""
+    if isinstance(cost, MatrixCost):
+        return MatrixCost(np.multiply(cost.values, factor, dtype=np.float64).astype(dtype))
+    if isinstance(cost, PointCloudCost) and cost.cloud is not None:
+        stretch = factor if cost.metric == "euclidean" else np.sqrt(factor)
+        x, y = (np.multiply(points, stretch, dtype=np.float64).astype(dtype) for points in (cost.X, cost.Y))
+        return PointCloudCost(x, y, cost.metric)
+    return ScaledCost(cost, factor)
+
+
 def _scale_of(metric: object, X: Array, Y: Array) -> dict[str, Array]:
     """The scale of metrics that would otherwise take it from whatever block they are given."""
     if not isinstance(metric, str) or metric not in ("seuclidean", "mahalanobis"):

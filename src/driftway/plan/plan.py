@@ -15,6 +15,8 @@ from driftway.geometry.matrices import LogOf, Matrix
 
 Double = npt.NDArray[np.float64]
 
+# The precision of float64, in which entries are computed unless the engine's `precision` says otherwise.
+DOUBLE = 2.2e-16
 EXACT = 1e-12  # row sums this close to their masses are so but for rounding
 
 
@@ -134,7 +136,7 @@ class Plan:
         True
 
         """
-        return 2.2e-16 * (1.0 + _magnitude(self.f) + _magnitude(self.g))
+        return DOUBLE * (1.0 + _magnitude(self.f) + _magnitude(self.g))
 
     @property
     def marginals(self) -> tuple[Array, Array]:
@@ -257,7 +259,7 @@ class Plan:
         if rows is None or columns is None:
             rows, columns = self._marginals(self.f, self.g)
         # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
-        margin = 1e-14 + 5.0 * self.rounding
+        margin = 1e-14 + 5.0 * self.rounding * max(1.0, getattr(self.engine, "precision", DOUBLE) / DOUBLE)
         if np.abs(rows - self.a).sum() <= EXACT * self.a.sum():  # rounding: either side may be lowered first
             f, g = self.f, self.g + _log_ratio(self.b, columns, margin)
         else:

@@ -20,6 +20,7 @@ from driftway.engines.engine import SAFE, Engine, Kernel, Request
 from driftway.geometry.matrices import Matrix
 from driftway.plan.lbfgs import Ascent, remaining
 from driftway.plan.newton import Scaling, by_columns, newton
+from driftway.plan.plan import DOUBLE
 
 Double = npt.NDArray[np.float64]
 
@@ -40,6 +41,10 @@ JUDGED_EVERY, NEWTON_SIZE = 16, 3000
 ASCENT_COST = 40.0
 # An error this small that several rounds of Newton's method did not reduce is the limit of floating point.
 ROUNDED_ERROR, IDLE_ROUNDS = 1e-9, 5
+# So is one that so many sweeps did not reduce by a tenth; on an engine of less precision than float64, an error of so
+# many roundings of an entry.
+IDLE_SWEEPS, NEARLY_DIGITS = 50, 30.0
+SINGLE_PRECISION = 6e-8  # the rounding error of float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +142,11 @@ def _balance(
     rough = a.size * b.size >= SINGLE_ENTRIES and _float32_holds(a, b)
     single = bool(rough and tol >= SINGLE_TOLERANCE)
     n_iter, best, idle, kernel, earlier = 0, math.inf, 0, None, math.inf
+    precision = getattr(engine, "precision", DOUBLE)
+
+    def nearly(f: Double, g: Double) -> float:
+        return max(ROUNDED_ERROR, NEARLY_DIGITS * precision / SINGLE_PRECISION * _single_noise(f, g))
+
     while True:
         # The sweep form: any start is safe in it. It begins in float32 and ends in float64.
         rough = rough and n_iter + 1 < max_iter
@@ -147,7 +157,7 @@ def _balance(
             rough = False
             continue
         best, idle = (error, 0) if error < 0.9 * best else (best, idle + 1)
-        rounded = error < ROUNDED_ERROR and idle > IDLE_ROUNDS and kernel is not None
+        rounded = error < nearly(f, g) and idle > (IDLE_ROUNDS if kernel is not None else IDLE_SWEEPS)
         if error <= tol or n_iter >= max_iter or rounded:
             return Balanced(f, g, error, n_iter, None, relaxation, sums.columns)
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
@@ -320,7 +330,7 @@ def _float32_holds(a: Double, b: Double) -> bool:
 
 def _single_noise(f: Double, g: Double) -> float:
     """The relative error of an entry whose logarithm is summed in float32, as far as the potentials tell."""
-    return 6e-8 * (1.0 + sum(float(np.abs(p[np.isfinite(p)]).max(initial=0.0)) for p in (f, g)))
+    return SINGLE_PRECISION * (1.0 + sum(float(np.abs(p[np.isfinite(p)]).max(initial=0.0)) for p in (f, g)))
 
 
 def _distance(new: Double, old: Double) -> float:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import real_number, weights
 from driftway.geometry.costs import Cost, as_cost
 from driftway.regularizers.moment_regularizer import Zero
 from driftway.regularizers.regularizer import Regularizer
 
 Double = npt.NDArray[np.float64]
+
+# Masses and strengths in this range, a few powers of ten within float32's, are kept by it with entries far below them.
+SINGLE_RANGE = (1e-30, 1e30)
 
 
 class Problem:
@@ -23,8 +28,9 @@ class Problem:
     Parameters
     ----------
     cost : array (n, m) or PointCloudCost
-        The ground cost C. Its dtype (float32 or float64) is that of all results. It is not copied: whoever writes
-        to the array changes the problem, and the plans of its solutions.
+        The ground cost C. Its dtype (float32 or float64) is that of all results; where float32 cannot hold the masses
+        or ε, results are in float64. It is not copied: whoever writes to the array changes the problem, and the plans
+        of its solutions.
     a, b : array (n,), (m,), optional
         Non-negative masses of equal total; uniform of total 1 by default. Zeros are allowed and give zero
         rows and columns.
@@ -76,7 +82,9 @@ class Problem:
                 f"regularizer must be a Regularizer (wrap your own function in Custom), got "
                 f"{type(regularizer).__name__}"
             )
-        self.regularizer = Zero(n, m) if regularizer is None else regularizer.on(self.a, self.b)
+        self.regularizer: Regularizer = Zero(n, m) if regularizer is None else regularizer.on(self.a, self.b)
+        # What the objective lacks of the one that gaps are relative to; not zero only in the units of `Units`.
+        self.offset = 0.0
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -99,7 +107,7 @@ class Problem:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of all results: float32 if the cost has it, else float64.
+        """The dtype of all results: float32 if the cost has it and masses and ε are within its range, else float64.
 
         Examples
         --------
@@ -109,4 +117,11 @@ class Problem:
         (dtype('float32'), dtype('float64'))
 
         """
-        return np.dtype(np.float32) if self.cost.dtype == np.float32 else np.dtype(np.float64)
+        return np.dtype(np.float32) if self.cost.dtype == np.float32 and self._within_single else np.dtype(np.float64)
+
+    @cached_property
+    def _within_single(self) -> bool:
+        """Whether float32 holds plans of these masses and potentials of this ε, with digits to spare."""
+        low, high = SINGLE_RANGE
+        least = self.mass if is_remote(self.a) else min(float(mass[mass > 0].min()) for mass in (self.a, self.b))
+        return least >= low and self.mass <= high and (self.epsilon == 0 or low <= self.epsilon <= high)

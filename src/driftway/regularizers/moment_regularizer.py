@@ -357,7 +357,7 @@ class Zero(MomentRegularizer):
 
 def checked_phi(J: MomentRegularizer, right: Double, left: Double) -> float:
     """φ at the moments, or an error that says what is wrong with it."""
-    return one_number("value", J.phi(right, left))
+    return one_number("value", J.phi(right, left), proven=J.proven)
 
 
 def checked_phi_gradient(J: MomentRegularizer, right: Double, left: Double) -> tuple[Double, Double]:
@@ -366,6 +366,6 @@ def checked_phi_gradient(J: MomentRegularizer, right: Double, left: Double) -> t
     if not isinstance(parts, tuple) or len(parts) != 2:
         raise TypeError(f"the regularizer's phi_gradient must be a pair of arrays, got {type(parts).__name__}")
     return (
-        finite_like("phi_gradient", parts[0], "the right moments'", right.shape),
-        finite_like("phi_gradient", parts[1], "the left moments'", left.shape),
+        finite_like("phi_gradient", parts[0], "the right moments'", right.shape, proven=J.proven),
+        finite_like("phi_gradient", parts[1], "the left moments'", left.shape, proven=J.proven),
     )

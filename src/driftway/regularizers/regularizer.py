@@ -357,14 +357,14 @@ def checked_value(J: Regularizer, gamma: Double) -> float:
     """J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
         value = J.value(gamma)
-    return one_number("value", value)
+    return one_number("value", value, proven=J.proven)
 
 
 def checked_gradient(J: Regularizer, gamma: Double) -> Double:
     """∇J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
         gradient = J.gradient(gamma)
-    return finite_like("gradient", gradient, "the plan's", gamma.shape)
+    return finite_like("gradient", gradient, "the plan's", gamma.shape, proven=J.proven)
 
 
 def _freely(gamma: Double) -> AbstractContextManager[None]:
@@ -372,21 +372,28 @@ def _freely(gamma: Double) -> AbstractContextManager[None]:
     return free_blas() if gamma.size > SHARED else nullcontext()
 
 
-def one_number(name: str, value: object) -> float:
-    """What a regulariser returned as one finite number, or an error that names it."""
+def one_number(name: str, value: object, *, proven: bool = False) -> float:
+    """What a regulariser returned as one finite number, or an error that names it.
+
+    One that is proven right is not to blame: there it is the plan, or the range of float64.
+    """
     number = real_array(f"the regularizer's {name}", value)
     if number.size != 1:
         raise ValueError(f"the regularizer's {name} must be one number, got an array of shape {number.shape}")
     if not np.isfinite(number).all():
+        if proven:
+            raise FloatingPointError(f"the regularizer's {name} came out as {float(number.reshape(()))}")
         raise ValueError(f"the regularizer's {name} must be finite, got {value}")
     return float(number.reshape(()))
 
 
-def finite_like(name: str, value: object, whose: str, shape: tuple[int, ...]) -> Double:
+def finite_like(name: str, value: object, whose: str, shape: tuple[int, ...], *, proven: bool = False) -> Double:
     """What a regulariser returned as a finite array of this shape, or an error that names it."""
     array = real_array(f"the regularizer's {name}", value)
     if array.shape != shape:
         raise ValueError(f"the regularizer's {name} must have {whose} shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
+        if proven:
+            raise FloatingPointError(f"the regularizer's {name} came out with NaN or infinity")
         raise ValueError(f"the regularizer's {name} must be finite, but it contains NaN or infinity")
     return array.astype(np.float64, copy=False)

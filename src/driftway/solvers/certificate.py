@@ -77,7 +77,7 @@ def relative_gap(model: Model, value: float, bound: float) -> float:
     Then it is ε·mass, the entropy's own unit, or without entropy a thousandth of the cost's range.
     """
     unit = model.epsilon if model.epsilon > 0 else 1e-3 * model.spread
-    scale = max(abs(value), unit * model.problem.mass)
+    scale = max(abs(value + model.problem.offset), unit * model.problem.mass)
     if scale == 0.0:
         return 0.0 if value <= bound else np.inf
     return float(max(value - bound, 0.0) / scale)

@@ -21,19 +21,23 @@ from driftway.solvers.solver import Solver
 LEAST_STRENGTH = 1e-4
 
 
-def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> Solver:
-    """The fastest safe solver; a start from a plan leaves only those that can use one."""
+def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> list[Solver]:
+    """The fastest safe solver, and whom to ask after it where rounding stops it.
+
+    A start from a plan leaves only those that can use one.
+    """
     if problem.epsilon == 0:
-        return FrankWolfe()
+        return [FrankWolfe()]
     if from_plan:
-        return ForwardBackward()
+        return [ForwardBackward()]
+    splitting = ForwardBackward(accelerate=problem.regularizer.convex)
     if isinstance(problem.regularizer, Zero):
-        return DualAscent() if _by_newton(problem, engine) else Sinkhorn()
+        return [DualAscent(), Sinkhorn()] if _by_newton(problem, engine) else [Sinkhorn()]
     if fits_dual_ascent(problem):
-        return DualAscent()
+        return [DualAscent(), splitting]
     if fits_dual_newton(problem) and compiled_threads(engine) is not None:
-        return DualNewton()
-    return ForwardBackward(accelerate=problem.regularizer.convex)
+        return [DualNewton(), splitting]
+    return [splitting]
 
 
 def _by_newton(problem: Problem, engine: Engine) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
-
-from sklearn.exceptions import ConvergenceWarning
 
 from driftway.geometry.matrices import Factored
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.solution import Iteration, Solution, Trace
+from driftway.regularizers.moment_regularizer import Zero
 from driftway.solvers.certificate import Certificate, certify, relative_gap
+from driftway.solvers.only_coupling import has_one_coupling, only_coupling
 from driftway.solvers.progress import Progress
-from driftway.solvers.silence import is_quiet
 from driftway.solvers.solver import FINEST, Solver, Start, State, is_weak
 
 Callback = Callable[[Iteration, Plan], bool | None]
@@ -25,6 +24,13 @@ Callback = Callable[[Iteration, Plan], bool | None]
 CERTIFY_FIRST, CERTIFY_EVERY = 10, 10
 # Inner problems are solved to this share of the certified gap, and never beyond what rounding allows.
 INNER_SHARE, INNER_FIRST = 0.1, 1e-3
+# A solver of a dual that in so many rounds and evaluations did not bring its distance below this share of the best is
+# going in circles: Newton's method does so in one round, and L-BFGS in some.
+STALL_SHARE, STALL_ROUNDS, STALL_EVALUATIONS = 0.9, 5, 300
+# Iterations from which a message says what makes them many or expensive.
+MANY = 100
+# Relative smoothness over ε from which potentials, which are as large, leave a plan fewer digits than are asked for.
+STRONG = 1e7
 
 
 def iterate(
@@ -36,19 +42,27 @@ def iterate(
     max_iter: int,
     callback: Callback | None,
     progress: bool,
-) -> Solution:
-    """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop."""
+) -> tuple[Solution, bool]:
+    """Runs a solver until gap and marginal error are certified to be within `tol`, or it has to stop.
+
+    Returns the solution, and whether rounding was what stopped the solver.
+    """
     began = perf_counter()
     trace, n_iter = Trace(), 0
+    direct = bool(getattr(solver, "direct", False)) and not isinstance(model.J, Zero)
     accuracy = max(INNER_SHARE * tol, FINEST if _few_steps(model, solver) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol, model.engine) as bar:
-        state = solver.start(model, start, accuracy)
+        alone = has_one_coupling(model)
+        state = only_coupling(model) if alone else solver.start(model, start, accuracy)
+        stall = _Stall()
         while True:
-            last = n_iter == max_iter or state.exhausted
+            exhausted = state.exhausted or alone or (direct and stall.is_over(n_iter))
+            last = n_iter == max_iter or exhausted
             if last or _due(model, state, certificate, n_iter, tol):
                 certificate, certified_at = certify(model, state, certificate.lower_bound, tol), n_iter
                 accuracy = _tighten(model, state, certificate, accuracy, tol)
+                stall.see(max(certificate.gap, state.point.error), n_iter)
             iteration = _line(state, certificate, perf_counter() - began)
             trace.append(iteration)
             bar.update(iteration)
@@ -58,19 +72,20 @@ def iterate(
                 break
             state = solver.advance(model, state, accuracy)
             n_iter += 1
+            stall.spent += state.inner
     if certified_at != n_iter:
         certificate = certify(model, state, certificate.lower_bound, tol)
         converged = _within(state, certificate, tol)
     reason = "stopped by the callback" if stopped else f"max_iter={max_iter} reached"
-    if state.exhausted:
+    if exhausted:
         reason = "rounding allows no further progress"
     if certificate.contradiction:
         reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"
+        if model.J.proven:
+            reason = "rounding left no lower bound"
     message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)
-    if not converged and not is_quiet():
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
     f, g = (potential.astype(model.problem.dtype) for potential in certificate.potentials)
-    return Solution(
+    solution = Solution(
         state.point.plan,
         certificate.value,
         certificate.lower_bound,
@@ -82,6 +97,23 @@ def iterate(
         n_iter,
         trace,
     )
+    return solution, not converged and (exhausted or certificate.contradiction)
+
+
+@dataclass
+class _Stall:
+    """How long a solver that goes all the way in a step has brought its gap or marginal error no further."""
+
+    best: float = math.inf
+    since: int = 0
+    spent: int = 0
+
+    def see(self, distance: float, n_iter: int) -> None:
+        if distance < STALL_SHARE * self.best:
+            self.best, self.since, self.spent = distance, n_iter, 0
+
+    def is_over(self, n_iter: int) -> bool:
+        return n_iter - self.since > STALL_ROUNDS and self.spent > STALL_EVALUATIONS
 
 
 def _few_steps(model: Model, solver: Solver) -> bool:
@@ -122,6 +154,8 @@ def _message(
 ) -> str:
     held = "factored" if isinstance(state.point.plan.log, Factored) else "dense"
     ran = f"{type(solver).__name__}, {held}, {n_iter} iterations"
+    if n_iter >= MANY:
+        ran += getattr(solver, "expense", "")
     kind = "gap" if model.J.convex else "stationarity gap"
     if reason is None:
         return (
@@ -135,5 +169,16 @@ def _message(
     ]
     return (
         f"not converged: {reason} with {' and '.join(missed) or 'the tolerance not certified'} above tol={tol:g} "
-        f"({ran}); raise max_iter or tol, or increase epsilon"
+        f"({ran}); {_strength(model)}raise max_iter or tol, or increase epsilon"
+    )
+
+
+def _strength(model: Model) -> str:
+    """What to say of a J that is far stronger than the entropy."""
+    smoothness = model.J.smoothness
+    if smoothness is None or model.epsilon == 0 or not smoothness > STRONG * model.epsilon:
+        return ""
+    return (
+        f"J is up to {smoothness / model.epsilon:.0e} times as strong as the entropy (relative smoothness over "
+        "epsilon), which makes any solver slow and costs as many digits: lower its weight, or "
     )

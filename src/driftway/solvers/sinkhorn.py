@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,8 @@ Double = npt.NDArray[np.float64]
 STAGE_ACCURACY, STAGE_ITERATIONS = 1e-2, 100
 # Where "auto" begins to use a schedule, as a multiple of ε in the cost's range, and by which factor.
 AUTO_RATIO, AUTO_FACTOR = 1000.0, 0.25
+# A round that leaves more of the marginal error than this made no progress.
+IDLE_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,10 @@ class Sinkhorn:
     def advance(self, model: Model, state: State, accuracy: float) -> State:
         # Nothing but the marginals is wrong with a plan here, so each round has to improve them.
         plan, accuracy = state.point.plan, min(accuracy, 0.1 * state.point.error)
-        return self._round(model, plan.f, plan.g, state.memory, accuracy)
+        after = self._round(model, plan.f, plan.g, state.memory, accuracy)
+        # A round that ended before its time, no nearer, is as near as rounding allows.
+        idle = after.inner < self.round_length and after.point.error > IDLE_SHARE * state.point.error
+        return replace(after, exhausted=idle)
 
     def _round(
         self, model: Model, f: Double, g: Double, relaxation: Relaxation | None, accuracy: float, inner: int = 0

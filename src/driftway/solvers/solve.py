@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from driftway.arrays.validation import double_array, flag, positive_integer, real_array, real_number
 from driftway.engines.cores import single_blas
@@ -16,9 +19,12 @@ from driftway.geometry.matrices import Dense, Factored
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.problem.solution import Solution
+from driftway.problem.solution import Iteration, Solution
+from driftway.problem.units import Units
+from driftway.solvers.attempts import first_to_succeed
 from driftway.solvers.choice import choose
 from driftway.solvers.loop import Callback, iterate
+from driftway.solvers.silence import is_quiet
 from driftway.solvers.sinkhorn import Sinkhorn
 from driftway.solvers.solver import Solver, Start
 
@@ -150,14 +156,52 @@ def _run(
     engine = Threads() if engine is None else engine
     if (check_engine := getattr(problem.cost, "check_engine", None)) is not None:  # its rows are elsewhere
         check_engine(engine)
-    if solver is None:
-        solver = choose(problem, engine, from_plan=given)
-    solver.check(problem)
+    if solver is not None:
+        solver.check(problem)
+    units = Units.of(problem)
+    problem = units.normalized()
+    solvers = choose(problem, engine, from_plan=given) if solver is None else [solver]
     model = Model(problem, engine, dense=given)
     with single_blas():
-        start = _start(model, init)
+        start = _start(model, _init_in(units, problem, init))
         model.check()
-        return iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=callback, progress=progress)
+
+        def attempt(solver: Solver) -> tuple[Solution, bool]:
+            solver, steps = _in_units(solver, units)
+
+            def tell(iteration: Iteration, plan: Plan) -> bool | None:
+                assert callback is not None
+                return callback(units.iteration_out(iteration, steps=steps), units.plan_out(plan))
+
+            watch = None if callback is None else tell
+            found = iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=watch, progress=progress)
+            return units.solution_out(found[0], steps=steps), found[1]
+
+        solution = first_to_succeed(model, solvers, attempt)
+    if not solution.converged and not is_quiet():
+        warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
+    return solution
+
+
+def _in_units(solver: Solver, units: Units) -> tuple[Solver, bool]:
+    """The solver for a problem in these units, and whether its step sizes are in units of one over a cost."""
+    convert = getattr(solver, "in_units", None)
+    return (solver, False) if convert is None else (convert(units.cost), True)
+
+
+def _init_in(units: Units, problem: Problem, init: Init | None) -> Init | None:
+    """`init` in these units; what is malformed is left for `_start` to refuse."""
+    if units.ordinary or init is None:
+        return init
+    if isinstance(init, Solution):
+        if init.plan.shape != problem.shape:
+            return init
+        return replace(init, plan=units.plan_in(init.plan, problem), potentials=units.potentials_in(*init.potentials))
+    if isinstance(init, Plan):
+        return units.plan_in(init, problem)
+    if isinstance(init, tuple):
+        return units.potentials_in(*init) if len(init) == 2 else init
+    return real_array("init", init) / units.mass
 
 
 def _start(model: Model, init: Init | None) -> Start:

@@ -112,7 +112,9 @@ class State:
 class Solver(Protocol):
     """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls.
 
-    One that has `direct = True` goes all the way in a step and is asked for the final accuracy at once.
+    One that has `direct = True` goes all the way in a step and is asked for the final accuracy at once. One that has a
+    string `expense` says there what makes many iterations slow; messages cite it. One with parameters in units of cost
+    has a method `in_units(cost)` that returns it for a problem whose unit of cost is `cost`.
     """
 
     def check(self, problem: Problem) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,11 +51,14 @@ class Blocks:
         if isinstance(matrix.cost, PointCloudCost) and matrix.scale != 0.0:
             self._cloud = matrix.cost.cloud
         if self._cloud is not None:
-            self._y = place.send(self._cloud.y)
+            # Scaled before they are sent: what is in range as a multiple of the cost need not be so without.
+            multiple = abs(matrix.scale)
+            self._stretch = multiple if self._cloud.euclidean else math.sqrt(multiple)
+            self._y = place.send(self._stretch * self._cloud.y)
             bilinear = matrix.cost.bilinear if self._cloud.x.shape[1] > DIRECT_FEATURES else None
-            if bilinear is not None and abs(matrix.scale) * bilinear.rounding <= EXPANSION:
+            if bilinear is not None and multiple * bilinear.rounding <= EXPANSION:
                 self._bilinear = bilinear
-                self._columns = place.send(bilinear.columns)
+                self._columns = place.send(multiple * bilinear.columns)
         self._right = place.send(np.hstack([matrix.R, matrix.Q]).T)
 
     @property
@@ -80,9 +84,10 @@ class Blocks:
             count, m = len(range(*block.indices(matrix.shape[0]))), matrix.shape[1]
             return self._place.torch.zeros((count, m), dtype=self._place.real, device=self._place.device)
         if self._cloud is None:  # a metric that only the host knows
-            return self._place.send(matrix.cost.rows(block)).mul_(matrix.scale)
-        values = self._squares(self._cloud.x[block])
-        return (values.sqrt_() if self._cloud.euclidean else values).mul_(matrix.scale)
+            return self._place.send(np.multiply(matrix.cost.rows(block), matrix.scale, dtype=np.float64))
+        values = self._squares(self._stretch * self._cloud.x[block])
+        values = values.sqrt_() if self._cloud.euclidean else values
+        return values.neg_() if matrix.scale < 0 else values
 
     def _squares(self, points: Double) -> Tensor:
         x, torch = self._place.send(points), self._place.torch

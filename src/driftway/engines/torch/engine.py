@@ -17,6 +17,9 @@ from driftway.geometry.matrices import Matrix
 
 Double = npt.NDArray[np.float64]
 
+# Bytes of a kernel up to which products on the host take less than the launches of a sweep, some 0.2 ms.
+SMALL_KERNEL = 2**18
+
 
 class Torch:
     """Row blocks on a torch device.
@@ -60,13 +63,18 @@ class Torch:
         self._device = _device(self._torch, device)
         if self._device.type == "mps" and self.dtype == "float64":
             raise ValueError('dtype must be "float32" on device "mps", which has no float64; got "float64"')
-        self._host = Threads(memory=0)  # for what is an array on the host by nature
+        self._host = Threads(memory=SMALL_KERNEL)  # for what is an array on the host by nature
 
     def __repr__(self) -> str:
         return f"Torch(device={self.device!r}, dtype={self.dtype!r}, memory={self.memory}, mixed={self.mixed})"
 
     def __reduce__(self) -> tuple[type[Torch], tuple[Any, ...]]:
         return Torch, (self.device, self.dtype, self.memory, self.mixed)
+
+    @property
+    def precision(self) -> float:
+        """The relative precision of a plan's entries."""
+        return float(np.finfo(self.dtype).eps)
 
     def sweep(self, request: Request) -> Sweep:
         n, m = request.log.shape
@@ -90,8 +98,14 @@ class Torch:
             return place.fetch(total)
 
     def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
-        """`None`: what is held on a device does not come back to the host, and sweeps are what a device is for."""
-        return None
+        """On the host for a small problem in float64, whose launches take longer than its entries; else `None`.
+
+        What is held on a device does not come back to the host, and sweeps are what a device is for.
+        """
+        n, m = log.shape
+        if self.dtype == "float32" or 8 * n * m > min(SMALL_KERNEL, self.memory):
+            return None
+        return self._host.stored(log, f, g, single=False)
 
     def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
         n, m = log.shape

@@ -51,6 +51,8 @@ class ConditionalGradient:
 
     """
 
+    expense = ", each a Sinkhorn solve and a line search, and slow where J is strong: the gap falls like 1/iterations"
+
     def check(self, problem: Problem) -> None:
         require_entropy(self, problem)
 
@@ -77,9 +79,12 @@ class ConditionalGradient:
             t = line_search(model, memory.here, there)
         bound = model.dual_value(oracle) - tangent.offset if model.J.convex else None
         memory = Memory(memory.here.towards(there, t), f, g, memory.cost)
-        return self._state(model, memory, bound, t, inner)
+        # If the finest oracle offers no descent, the next one will be the same.
+        return self._state(model, memory, bound, t, inner, exhausted=t == 0.0)
 
-    def _state(self, model: Model, memory: Memory, bound: float | None, step: float, inner: int) -> State:
+    def _state(
+        self, model: Model, memory: Memory, bound: float | None, step: float, inner: int, *, exhausted: bool = False
+    ) -> State:
         point = memory.here.point(model)
         potentials = (model.epsilon * memory.f, model.epsilon * memory.g)
-        return State(point, model.tangent(point), bound, potentials, step, inner, memory)
+        return State(point, model.tangent(point), bound, potentials, step, inner, memory, exhausted=exhausted)

@@ -53,6 +53,8 @@ class FrankWolfe:
 
     """
 
+    expense = ", each an exact transport problem, and slow: the gap falls like 1/iterations"
+
     def check(self, problem: Problem) -> None:
         """Fits every problem."""
 

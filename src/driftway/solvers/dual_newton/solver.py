@@ -32,6 +32,8 @@ DOUBLE_ENTRIES, FINE_ACCURACY = 2**16, 1e-9
 # the second, and the step that is to be the last is not rough; nor is one from where rows are off by no more than the
 # third, of which a rough evaluation knows little.
 ROUGH_SCORES, SQUARED, ROUGH_ERROR = 1e3, 3.0, 1e-3
+# Nor are they where a row has so small a share of the mass that its inverse, or what is divided by it, leaves float32.
+ROUGH_MASS = 1e-25
 # The damping of the first step, and its least.
 DAMPING, LEAST_DAMPING = 1e-3, 1e-9
 # Limits of the line search and of the conjugate gradients.
@@ -102,6 +104,7 @@ class DualNewton:
         penalty = _penalty(model.problem)
         assert penalty is not None
         rough = engine.mixed and model.spread <= ROUGH_SCORES * model.epsilon
+        rough = rough and model.a[model.a > 0].min() > ROUGH_MASS * model.problem.mass
         dual = SemiDual.of(model, penalty, rough=rough)
         last = FINE if not engine.mixed or dual.cost.size <= DOUBLE_ENTRIES or accuracy < FINE_ACCURACY else USUAL
         first = ROUGH if rough else last
@@ -252,6 +255,8 @@ class _Climb:
         rough = before.precision is ROUGH and before.error > ROUGH_ERROR and not fine
         precision = before.precision if rough or before.precision is not ROUGH else self.final
         reach = float((np.abs(before.dual.basis).max(axis=0) @ np.abs(direction)).max())
+        if not (np.isfinite(slope) and np.isfinite(reach)):  # the Hessian is singular to rounding
+            return False
         t = min(1.0, LONGEST_CHANGE / max(reach, TINY))
         for tries in range(TRIES):
             self.move(before.theta + t * direction, before.roots + t * slide, precision)
@@ -295,11 +300,15 @@ def _newton_direction(here: Place, damping: float) -> tuple[Double, Double]:
     first = square = compiled_kernels().precondition(blocks, residual, p)
     for _ in range(PRODUCTS):
         product, sliding = here.columns_hessian(p)
+        if not (np.isfinite(product).all() and np.isfinite(sliding).all()):  # p is longer than its image can tell
+            break
         t, square = compiled_kernels().conjugate_step(product, here.dual.a, added, blocks, x, residual, p, square)
         slide += t * sliding
         if t == 0.0 or square <= tolerance**2 * first:
             break
-    return (x, slide) if x.any() else (p, here.columns_hessian(p)[1])
+    if not x.any():
+        x, slide = p, here.columns_hessian(p)[1]
+    return x, np.where(np.isfinite(slide), slide, 0.0)  # roots are found from any guess
 
 
 def _blocks(here: Place, damping: float) -> tuple[Double, tuple[Double, Double, Double]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -67,6 +67,8 @@ class ForwardBackward:
     step: float | Literal["auto"] = "auto"
     accelerate: bool = False
 
+    expense = ", slow where J is much stronger than the entropy"
+
     def __post_init__(self) -> None:
         if not self._adapts:
             real_number("step", self.step, minimum=0.0, strict=True)
@@ -79,6 +81,10 @@ class ForwardBackward:
                 f"accelerate=True needs a convex regularizer, got {problem.regularizer!r}, which does not declare "
                 "itself convex; use accelerate=False"
             )
+
+    def in_units(self, cost: float) -> ForwardBackward:
+        """The solver for a problem in another unit of cost: α is one over a cost."""
+        return self if self._adapts else replace(self, step=float(self.step) * cost)
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:
         epsilon = model.epsilon

@@ -1,0 +1,260 @@
+"""Trials of `solve`: one random problem, the default solver and others, all engines."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway import (
+    ConditionalGradient,
+    Custom,
+    ForwardBackward,
+    GroupLasso,
+    Laplacian,
+    PointCloudCost,
+    Problem,
+    Regularizer,
+    Solution,
+    TimeSmoothness,
+    WassersteinTime,
+    solve,
+)
+from driftway.engines import Engine, Threads
+from driftway.solvers import DualAscent, DualNewton, FrankWolfe, Sinkhorn, Solver
+
+from . import judge, specs
+from .data import Data, Term, arrays
+from .specs import Spec
+
+TOL = 1e-6  # of every solve
+# A time is too long beyond so many times the default's, and beyond so many seconds, below which calls are measured.
+SLOWER, SHORT = 100.0, 0.5
+# What a plan read in float32 says less exactly.
+SINGLE = 2e-6
+# Rounding errors, in units of the machine's precision times the magnitudes that are added up.
+ROUNDING = 256 * judge.EPS
+# What the library documents that it refuses.
+REFUSED = re.compile(
+    r"cannot be represented|cost/epsilon to be finite|"
+    r"use (driftway\.solvers\.)?(ForwardBackward|FrankWolfe)|"
+    r"use accelerate=False"
+)
+# What a slow solve says of its cause.
+TOLD = re.compile(r"slow|rounding allows no|stiff|strong")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What was wrong: its kind, which stays the same while a problem is simplified, and the particulars."""
+
+    kind: str
+    run: str
+    detail: str
+
+
+@dataclass
+class Outcome:
+    """What came of a trial: failures, and counts of what is told but no failure."""
+
+    failures: list[Failure] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, name: str) -> None:
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    name: str
+    engine: str
+    solution: Solution
+    seconds: float
+    gamma: np.ndarray
+    value: float
+    size: float
+
+
+def draw(rng: np.random.Generator) -> Spec:
+    engines = ("threads", "torch", "torch32") if find_spec("torch") else ("threads",)
+    return specs.draw(rng, engines)
+
+
+def simpler(spec: Spec) -> Iterator[Spec]:
+    return specs.simpler(spec)
+
+
+def run(spec: Spec) -> Outcome:
+    """Solves a problem by the default solver and by those of `runs`, and judges every result."""
+    outcome, data = Outcome(), arrays(spec)
+    runs = [
+        done
+        for name, engine in [("default", "threads"), *spec["runs"]]
+        if (done := _solved(spec, data, name, engine, outcome)) is not None
+    ]
+    if runs:
+        _compare(spec, data, runs, outcome)
+    return outcome
+
+
+def reproducer(spec: Spec) -> str:
+    """Code that solves the problem without the campaign's judge."""
+    return (
+        "from tests.campaign.data import arrays\nfrom tests.campaign.solves import problem_of, solver_of, engine_of\n"
+        f"from driftway import solve\nspec = {spec!r}\nproblem = problem_of(spec, arrays(spec))\n"
+        "for name, engine in [('default', 'threads'), *spec['runs']]:\n"
+        "    print(name, engine, solve(problem, solver_of(name), engine=engine_of(engine)))"
+    )
+
+
+def problem_of(spec: Spec, data: Data) -> Problem:
+    cost = data.cost.astype(np.float32 if spec["single"] else np.float64)
+    J = sum(map(_regularizer, data.terms))
+    return Problem(
+        cost if data.clouds is None else PointCloudCost(*data.clouds, spec["cost"]),
+        data.a,
+        data.b,
+        epsilon=data.epsilon,
+        regularizer=J if isinstance(J, Regularizer) else None,
+    )
+
+
+def _regularizer(term: Term) -> Regularizer:
+    arrays, weight = term.arrays, term.weight
+    if term.name == "lasso":
+        return GroupLasso(arrays["labels"], weight)
+    if term.name.startswith("time"):
+        return TimeSmoothness(arrays["Y"], arrays["previous"], weight, term.name[5:])  # type: ignore[arg-type]
+    if term.name.startswith("laplacian"):
+        return Laplacian(arrays["similarity"], arrays["points"], weight, term.name[10:])  # type: ignore[arg-type]
+    if term.name == "wasserstein":
+        return WassersteinTime(arrays["Y"], arrays["previous"], weight)
+    return Custom(lambda gamma: weight * (gamma**2).sum(), lambda gamma: 2.0 * weight * gamma, convex=True)
+
+
+def solver_of(name: str) -> Solver | None:
+    if name == "default":
+        return None
+    if name == "Accelerated":
+        return ForwardBackward(accelerate=True)
+    return {
+        "Sinkhorn": Sinkhorn(),
+        "ForwardBackward": ForwardBackward(),
+        "ConditionalGradient": ConditionalGradient(),
+        "FrankWolfe": FrankWolfe(),
+        "DualAscent": DualAscent(),
+        "DualNewton": DualNewton(),
+    }[name]
+
+
+def engine_of(name: str) -> Engine:
+    if name == "threads":
+        return Threads()
+    from driftway.engines import Torch
+
+    return Torch("cpu", "float32" if name == "torch32" else "float64")
+
+
+def _solved(spec: Spec, data: Data, name: str, engine: str, outcome: Outcome) -> _Run | None:
+    """A solve, its warnings and exceptions judged; `None` if there is no solution."""
+    label = f"{name} on {engine}"
+
+    def fail(kind: str, detail: str) -> None:
+        outcome.failures.append(Failure(kind, label, detail))
+
+    began = time.process_time()
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            solution = solve(problem_of(spec, data), solver_of(name), tol=TOL, engine=engine_of(engine))
+            seconds = time.process_time() - began
+            gamma = solution.plan.round().dense().astype(np.longdouble)
+            held = solution.plan.dense().astype(np.longdouble)
+    except ValueError as error:
+        if not REFUSED.search(str(error)):
+            fail("exception", f"{type(error).__name__}: {error}")
+        outcome.count("refused")
+        return None
+    except Exception as error:  # whatever it is, it is not documented
+        fail("exception", f"{type(error).__name__}: {error}")
+        return None
+    for warning in told:
+        if not issubclass(warning.category, ConvergenceWarning):
+            fail("warning", f"{warning.category.__name__}: {warning.message} ({warning.filename}:{warning.lineno})")
+            break
+    outcome.count("solves")
+    outcome.count("converged" if solution.converged else "not converged")
+    if not solution.converged and name == "default":
+        outcome.count("default not converged")
+    if not (np.isfinite(gamma).all() and (gamma >= 0).all() and np.isfinite(solution.value)):
+        fail("plan", f"not finite or negative; value {solution.value}, converged={solution.converged}")
+        return None
+    exact = SINGLE if spec["single"] or engine == "torch32" else 1e-10
+    if (off := _off(data, gamma)) > exact:
+        fail("rounded marginals", f"off by {off:.1e}")
+    if solution.converged and (off := _off(data, held)) > 1.01 * TOL + exact:
+        fail("certified marginals", f"off by {off:.1e}, said {solution.marginal_error:.1e}")
+    return _Run(name, engine, solution, seconds, gamma, *judge.objective(data, gamma))
+
+
+def _off(data: Data, gamma: np.ndarray) -> float:
+    return float((np.abs(gamma.sum(axis=1) - data.a).sum() + np.abs(gamma.sum(axis=0) - data.b).sum()) / data.a.sum())
+
+
+def _compare(spec: Spec, data: Data, runs: list[_Run], outcome: Outcome) -> None:
+    """What several solutions of one problem say of each other."""
+    mass = float(data.a.sum())
+    bounds = [judge.lower_bound(data, r.gamma, r.solution.potentials) for r in runs] if data.convex else []
+    bound, bound_size = max(bounds, default=(-np.inf, 0.0))
+    best = min(runs, key=lambda r: r.value + _blur(spec, r) * r.size)
+    for r in runs:
+        s, unit = (
+            r.solution,
+            max(abs(r.value), data.epsilon * mass, 1e-3 * float(np.ptp(data.cost)) * mass * (data.epsilon == 0)),
+        )
+        noise, blur = ROUNDING * (r.size + best.size + bound_size), _blur(spec, r)
+
+        def fail(kind: str, detail: str, r: _Run = r) -> None:
+            said = f"value {r.solution.value!r}, lower bound {r.solution.lower_bound!r}, {r.solution.message}"
+            outcome.failures.append(Failure(kind, f"{r.name} on {r.engine}", f"{detail}; {said}"))
+
+        if abs(s.value - r.value) > 0.1 * TOL * unit + blur * r.size + noise:
+            fail("value of the plan", f"the plan's objective is {r.value!r}")
+        if s.value < bound - noise - blur * r.size:
+            fail("value below the optimum", f"the optimum is at least {bound!r}")
+        if s.lower_bound > best.value + noise + (blur + _blur(spec, best)) * best.size:
+            fail("lower bound above the optimum", f"{best.name} on {best.engine} found a plan of {best.value!r}")
+        if s.converged and data.convex and r.value - best.value > 1.01 * TOL * unit + noise + blur * r.size:
+            fail("certificate", f"{best.name} on {best.engine} found a plan of {best.value!r}")
+        if s.converged and data.convex:
+            outcome.count("confirmed" if r.value - bound <= 1.5 * TOL * unit + noise + blur * r.size else "unconfirmed")
+        if "a lower bound came out above the value" in s.message:
+            fail("blamed J", "J is convex")
+        if _is_slow(r.seconds, runs[0]) and not TOLD.search(s.message):
+            seconds = _seconds(spec, data, r)  # without what was compiled or loaded the first time
+            if _is_slow(seconds, runs[0]):
+                fail("slow", f"{seconds:.1f} s, the default {runs[0].seconds:.3f} s")
+
+
+def _is_slow(seconds: float, default: _Run) -> bool:
+    return default.name == "default" and seconds > max(SLOWER * default.seconds, SHORT)
+
+
+def _seconds(spec: Spec, data: Data, r: _Run) -> float:
+    """The processor time of the same solve once more."""
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solve(problem_of(spec, data), solver_of(r.name), tol=TOL, engine=engine_of(r.engine))
+    return time.process_time() - began
+
+
+def _blur(spec: Spec, r: _Run) -> float:
+    """The relative error of sums over a plan that was computed or read in float32."""
+    return SINGLE if spec["single"] or r.engine == "torch32" else 0.0

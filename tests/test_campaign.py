@@ -1,0 +1,134 @@
+"""The campaign of random problems: some of it, and that its judge catches what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from campaign import judge, solves
+from campaign.__main__ import KINDS, campaign, simplified, trial_rng
+from campaign.data import arrays
+from campaign.specs import TERMS, Spec
+
+from driftway import Solution, solve
+
+SECONDS = 20.0
+PLAIN: Spec = {
+    "seed": 1,
+    "n": 5,
+    "m": 4,
+    "cost": "matrix",
+    "cost_exponent": 0.0,
+    "epsilon": 0.1,
+    "single": False,
+    "mass_exponent": 0.0,
+    "tiny_row": 0.0,
+    "tiny_column": 0.0,
+    "zeros": False,
+    "terms": [],
+    "runs": [],
+}
+
+
+def test_some_of_the_campaign_finds_nothing() -> None:
+    told: list[str] = []
+    done, failed, _ = campaign("solves", 0, range(200), told.append, SECONDS, simplify=False)
+    assert done > 0
+    assert not failed, "\n".join(told)
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_the_judge_agrees_with_the_library_on_an_ordinary_problem(name: str) -> None:
+    outcome = solves.run({**PLAIN, "terms": [[name, 1.0]]})
+    assert not outcome.failures
+    assert outcome.counts.get("confirmed", 0) == (name != "wasserstein")
+
+
+@pytest.mark.parametrize("name", sorted(set(TERMS) - {"wasserstein"}))
+def test_the_gradients_of_the_judge_are_those_of_its_values(name: str) -> None:
+    data = arrays({**PLAIN, "terms": [[name, 1.0]]})
+    gamma = np.multiply.outer(data.a, data.b).astype(np.longdouble)
+    direction = np.random.default_rng(0).normal(size=gamma.shape)
+    direction = gamma * (direction - direction.mean(axis=1, keepdims=True))
+    direction -= np.multiply.outer(direction.sum(axis=1), data.b)  # rows keep their sums, as couplings do
+    term, h = data.terms[0], np.longdouble(1e-7)
+    ahead, back = (np.sum(judge.VALUES[name](data, term, gamma + s * h * direction)) for s in (1, -1))
+    slope = (judge.GRADIENTS[name](data, term, gamma) * direction).sum()
+    assert float(slope) == pytest.approx(float((ahead - back) / (2 * h)), rel=1e-6, abs=1e-9)
+
+
+WRONG = {
+    "value of the plan": lambda s: replace(s, value=s.value + 1e-4),
+    "value below the optimum": lambda s: replace(s, value=s.value - 1e-4),
+    "lower bound above the optimum": lambda s: replace(s, lower_bound=s.value + 1e-4),
+    "rounded marginals": lambda s: replace(s, plan=replace(s.plan, a=1.001 * s.plan.a, b=1.001 * s.plan.b)),
+    "certified marginals": lambda s: replace(s, plan=replace(s.plan, f=s.plan.f + 1e-3)),
+    "plan": lambda s: replace(s, value=np.nan),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_the_judge_catches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*args, **options) -> Solution:
+        return WRONG[kind](solve(*args, **options))
+
+    monkeypatch.setattr(solves, "solve", wrong)
+    assert kind in {failure.kind for failure in solves.run(PLAIN).failures}
+
+
+def test_a_false_certificate_is_caught_by_another_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default answers with the independent coupling, its right value, and a gap that is not its own."""
+    spec = {**PLAIN, "runs": [("ForwardBackward", "threads")]}
+    data = arrays(spec)
+
+    def hasty(problem, solver, **options) -> Solution:
+        s = solve(problem, solver, **options)
+        if solver is not None:
+            return s
+        plan = replace(s.plan, log=0.0 * s.plan.log, f=np.log(data.a), g=np.log(data.b), values=None)
+        return replace(s, plan=plan, value=judge.objective(data, np.multiply.outer(data.a, data.b))[0])
+
+    monkeypatch.setattr(solves, "solve", hasty)
+    assert "certificate" in {failure.kind for failure in solves.run(spec).failures}
+
+
+def test_warnings_and_exceptions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def warns(*args, **options) -> Solution:
+        np.log(np.zeros(1))
+        return solve(*args, **options)
+
+    def raises(*args, **options) -> Solution:
+        raise ZeroDivisionError
+
+    for kind, function in (("warning", warns), ("exception", raises)):
+        monkeypatch.setattr(solves, "solve", function)
+        assert {failure.kind for failure in solves.run(PLAIN).failures} == {kind}
+
+
+def test_failures_are_simplified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever has a lasso fails: the simplest such problem has one entry and nothing else."""
+
+    def run(spec: Spec) -> solves.Outcome:
+        failing = any(name == "lasso" for name, _ in spec["terms"])
+        return solves.Outcome([solves.Failure("lasso", "default", "")] if failing else [])
+
+    monkeypatch.setattr(solves, "run", run)
+    spec = {**PLAIN, "terms": [["time-mean", 3.0], ["lasso", 2.0]], "cost_exponent": 3.0, "tiny_row": 50.0}
+    simple = simplified("solves", spec, "lasso")
+    assert (simple["n"], simple["m"], simple["terms"]) == (1, 1, [["lasso", 1.0]])
+    assert (simple["cost_exponent"], simple["tiny_row"]) == (0.0, 0.0)
+
+
+def test_trials_that_are_recorded_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solves, "run", lambda spec: solves.Outcome())
+    record = tmp_path / "trials.jsonl"
+    first = campaign("solves", 3, range(4), lambda line: None, record=record)
+    second = campaign("solves", 3, range(6), lambda line: None, record=record)
+    assert (first[0], second[0]) == (4, 2)
+
+
+def test_a_trial_is_the_same_whenever_it_is_run() -> None:
+    for kind, module in KINDS.items():
+        assert module.draw(trial_rng(5, kind, 7)) == module.draw(trial_rng(5, kind, 7))

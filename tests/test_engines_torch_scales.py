@@ -1,0 +1,68 @@
+"""The Torch engine at extreme scales and small ε."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeSmoothness, solve
+
+pytest.importorskip("torch")
+
+RNG = np.random.default_rng(0)
+X, Y, PREVIOUS = RNG.normal(size=(12, 2)), RNG.normal(size=(9, 2)), RNG.normal(size=(12, 2))
+
+
+def engine(dtype: str) -> object:
+    from driftway.engines import Torch
+
+    return Torch("cpu", dtype)
+
+
+@pytest.mark.parametrize(("level", "epsilon"), [(500.0, 0.1), (50.0, 0.03), (0.0, 0.001)])
+def test_rounded_marginals_in_float32_hold_to_1e_6(level: float, epsilon: float) -> None:
+    """Earlier they were off by 6e-5: potentials of many times ε are rounded by float32."""
+    cost = level + np.random.default_rng(0).random((30, 25))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plan = solve(Problem(cost, epsilon=epsilon), engine=engine("float32"), max_iter=2).plan.round()
+    gamma = plan.dense()
+    assert np.abs(gamma.sum(axis=1) - 1 / 30).sum() < 1e-6
+    assert np.abs(gamma.sum(axis=0) - 1 / 25).sum() < 1e-6
+
+
+@pytest.mark.parametrize("cost", [1e-100, 1e100])
+@pytest.mark.parametrize("kind", ["matrix", "euclidean", "sqeuclidean"])
+def test_costs_beyond_float32_are_solved_in_float32(cost: float, kind: str) -> None:
+    """Earlier costs near 1e-100 were zero there, and the objective not a number."""
+    scale = np.sqrt(cost) if kind == "sqeuclidean" else cost
+
+    def problem(cost: float, scale: float) -> Problem:
+        matrix = cost * np.abs(X[:, None] - Y).sum(axis=2)
+        given = matrix if kind == "matrix" else PointCloudCost(scale * X, scale * Y, kind)
+        return Problem(given, epsilon=0.3 * cost, regularizer=TimeSmoothness(Y, PREVIOUS, 0.1 * cost))
+
+    ours, plain = solve(problem(cost, scale), engine=engine("float32"), tol=1e-5), solve(problem(1.0, 1.0))
+    assert ours.converged
+    assert ours.value == pytest.approx(cost * plain.value, rel=1e-4)
+
+
+def test_small_problems_take_few_sweeps_in_float64() -> None:
+    """A kernel on the host replaces launches: 20 steps took 2185 sweeps."""
+    torch, sweeps = engine("float64"), 0
+    sweep = torch.sweep
+
+    def counted(request: object) -> object:
+        nonlocal sweeps
+        sweeps += 1
+        return sweep(request)
+
+    torch.sweep = counted
+    problem = Problem(RNG.random((30, 25)), epsilon=0.003, regularizer=GroupLasso(np.arange(30) % 3, 0.05))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solve(problem, ForwardBackward(), engine=torch, max_iter=20)
+    assert sweeps < 500
