@@ -30,8 +30,11 @@ also where they had drifted, and that rule was changed. The second one showed lo
 nothing drifts. The cause, answers that followed the mix of single batches, was then found and mended on tables that
 are left out here, with their words as numbers. The third run was of one seed and led to no change but that of one rule,
 chosen on the same tables that are left out: from four times the degrees of freedom to a quantile of χ². What follows is
-the fourth run, three seeds, and nothing was changed after it. The regression tables were run three times: the first run
-showed that a space of features in which the estimator fails had half of the answer; what follows is the last one.
+the fourth run, three seeds, and nothing was changed after it. The regression tables were run four times: the first run
+showed that a space of features in which the estimator fails had half of the answer. The third one, of three seeds,
+showed one table (midwest) whose logarithms are predicted from by a regression that fails under the noise of the
+batches. Regressors are since compared on features that are slightly off, which mended the same on a development table,
+and not on that one. What follows is the fourth run.
 A table is 300 labelled rows (or half of it), then 16 batches of 100 of the other rows.
 
 **Who is told more than there is.** {told}: the first two know the shares of the classes in every batch, the oracle has
