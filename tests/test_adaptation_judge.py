@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.adaptation import judge
-from driftway.adaptation.judge import Beliefs, Contest, Rivalry, judged, unexplained
+from driftway.adaptation.judge import Beliefs, Contest, Rivalry, credited, judged, unexplained
 
 
 @dataclass
@@ -164,3 +164,13 @@ class TestRivalry:
             waking = waking.unheard(left=20.0)
         assert not waking.rests(90, 100)
         assert waking.batches == judge.WATCHED + 10
+
+
+def test_a_view_that_leaves_more_unexplained_loses_its_credit() -> None:
+    explained, usual, unexplained_by_all = (after([(nats, 0.0)] * 3) for nats in (0.5, judge.USUAL_MISFIT, 30.0))
+    np.testing.assert_array_equal(credited([explained]), [1.0])
+    np.testing.assert_array_equal(credited([unexplained_by_all]), [1.0])
+    np.testing.assert_array_equal(credited([explained, usual]), [1.0, 1.0])
+    np.testing.assert_allclose(credited([unexplained_by_all, explained]), [np.exp(judge.USUAL_MISFIT - 29.5), 1.0])
+    by_one = after([(30.0, 0.0), (0.5, 0.0), (30.0, 0.0)])
+    np.testing.assert_array_equal(credited([by_one, explained]), [1.0, 1.0])

@@ -70,6 +70,16 @@ class Beliefs:
         return cls(zero, zero, np.full(hypotheses, 1.0 / hypotheses), 0)
 
 
+def credited(beliefs: Sequence[Beliefs]) -> Double:
+    """The credit of every view, from 0 to 1: little where all hypotheses leave more unexplained than in another one.
+
+    Misfits are in nats, so odds fall by a factor of e per nat, beyond what differs by chance. A view loses its voice
+    for instance where values that span powers of ten get noise of their own: their logarithms then say nothing.
+    """
+    left = np.array([each.misfits.min() for each in beliefs])
+    return np.asarray(np.exp(-np.maximum(left - left.min() - USUAL_MISFIT, 0.0)))
+
+
 def judged(beliefs: Beliefs, hypotheses: Sequence[Hypothesis], fits: Sequence[Fit]) -> Beliefs:
     """Beliefs after a batch to which all hypotheses were fitted."""
     memory = MEMORY if beliefs.heard else 0.0

@@ -20,7 +20,7 @@ from driftway.adaptation.hypotheses.hypothesis import Fit, Hypothesis
 from driftway.adaptation.hypotheses.selected import Selected
 from driftway.adaptation.hypotheses.sensors import Sensors
 from driftway.adaptation.hypotheses.transport import Transported, TransportedSource
-from driftway.adaptation.judge import UNEXPLAINED, Beliefs, Contest, Rivalry, judged, unexplained
+from driftway.adaptation.judge import UNEXPLAINED, Beliefs, Contest, Rivalry, credited, judged, unexplained
 from driftway.adaptation.source.classes import REACH
 from driftway.adaptation.source.view import SourceView
 
@@ -219,9 +219,11 @@ class Tracker:
 
     def _voices(self, beliefs: tuple[Beliefs, ...], fits: tuple[tuple[Fit, ...], ...]) -> tuple[Voice, ...]:
         found = []
-        for panel, believed, own in zip(self.panels, beliefs, fits, strict=True):
+        shares = np.array([panel.share for panel in self.panels]) * credited(beliefs)
+        shares /= shares.sum()
+        for panel, share, believed, own in zip(self.panels, shares, beliefs, fits, strict=True):
             heard = np.where(believed.shares > UNHEARD, believed.shares, 0.0)
-            heard *= panel.share / heard.sum()
+            heard *= share / heard.sum()
             found += [
                 Voice(*each) for each in zip(panel.hypotheses, own, map(float, heard), strict=True) if each[2] > 0
             ]
