@@ -104,6 +104,8 @@ class Units(NamedTuple):
 
     def iteration_out(self, iteration: Iteration, *, steps: bool) -> Iteration:
         """A line of the trace in the user's units, with its step size if that is one over a cost."""
+        if self.ordinary:
+            return iteration
         step = iteration.step / self.cost if steps else iteration.step
         return iteration._replace(objective=self.value(iteration.objective), step=step)
 
