@@ -210,7 +210,7 @@ class TestFiles:
 
         with (tmp_path / "array.npz").open("wb") as file:
             np.save(file, np.zeros(3))
-        with pytest.raises(TableError, match="not a whole NPZ file"):
+        with pytest.raises(TableError, match="not a valid NPZ file"):
             read_table(tmp_path / "array.npz", Columns(None, None, None))
         with pytest.raises(ValueError, match="damaged or was not saved by driftway"):
             ContinuousTransportClassifier.load(tmp_path / "array.npz")

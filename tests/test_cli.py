@@ -64,7 +64,7 @@ class TestAdapt:
         assert [line["batch"] for line in lines] == [path.name for path in batches]
         assert [line["accuracy"] for line in lines] == [None, 1.0, None]
         assert all(Path(line["predictions"]).is_file() for line in lines)
-        assert err == f"driftway: {batches[1]} has labels (kind): used to report, never to adapt\n"
+        assert err == f"driftway: {batches[1]} has labels (kind): they are scored, never adapted to\n"
         model = ContinuousTransportClassifier.load(tmp_path / "out" / "state.npz")
         history = (tmp_path / "out" / "history.csv").read_text().splitlines()
         assert history[0].split(",")[:3] == ["step", "batch", "size"]
@@ -151,7 +151,9 @@ class TestAdapt:
         given = ["--label", "y", "--regression", "--no-report", "--out"]
         files = [str(tmp_path / f"in/{k}.csv") for k in (1, 2, 3)]
         assert main(["adapt", str(tmp_path / "s.csv"), *files, *given, str(tmp_path / "out")]) == 2
-        assert "2.csv: line 2, column 'y': 'high' is not a finite number" in capsys.readouterr().err
+        assert (
+            "2.csv: line 2, column 'y': 'high' is not a number; --regression needs numbers" in capsys.readouterr().err
+        )
         assert not (tmp_path / "out").exists()
         watched = ["--watch", str(tmp_path / "in"), "--interval", "0.01", "--until-idle", "0"]
         assert main(["adapt", str(tmp_path / "s.csv"), *watched, *given, str(tmp_path / "out")]) == 2
@@ -189,7 +191,7 @@ class TestResuming:
         options = ("--state", str(state), "--resume")
         assert main(arguments(source, batches[:2], tmp_path / "parts", *options)) == 0
         assert main(arguments(source, batches, tmp_path / "parts", *options)) == 0
-        assert "2 of 4 batches were done before" in capsys.readouterr().err
+        assert "2 of 4 batches are done already" in capsys.readouterr().err
         assert contents(tmp_path / "parts" / "predictions") == contents(tmp_path / "whole" / "predictions")
         assert len((tmp_path / "parts" / "history.csv").read_text().splitlines()) == 5
         assert all(path.name in (tmp_path / "parts" / "report.html").read_text() for path in batches)
@@ -211,8 +213,16 @@ class TestResuming:
         write_table(source, {name: column[:50] for name, column in moons(0)[0].items()})
         assert main(arguments(source, batches[1:], out, "--resume")) == 2
         lines = [line for line in capsys.readouterr().err.splitlines() if "state.npz: " in line or "rename" in line]
-        told = ("there is a run already", "epsilon 0.1, not 0.2", "estimator auto, not KNeighborsClassifier")
-        told += ("features ['east', 'north'], not ['east']", "another file of this name", "another source than this")
+        told = (
+            "there is a run already",
+            "--epsilon 0.1, not --epsilon 0.2; resume it with",
+            "--estimator auto, not --estimator KNeighborsClassifier",
+        )
+        told += (
+            "features ['east', 'north'], not ['east']",
+            "another file of this name",
+            "another labelled file than source.csv",
+        )
         assert [part in line for part, line in zip(told, lines, strict=True)] == [True] * 6
         assert contents(out) == before
 
@@ -222,7 +232,7 @@ class TestResuming:
         mine.write_text("mine")
         for more in ((), ("--resume",)):
             assert main(arguments(source, batches, tmp_path / "in", *more)) == 2
-            assert "history.csv: is there already, but no run that it is of" in capsys.readouterr().err
+            assert "history.csv: exists and belongs to no run" in capsys.readouterr().err
         assert mine.read_text() == "mine"
         assert main(arguments(source, batches, tmp_path / "in", "--overwrite")) == 0
         assert mine.read_text() != "mine"
@@ -266,7 +276,7 @@ class TestOtherCommands:
     @pytest.mark.parametrize(
         ("array", "more", "complaint"),
         [
-            (np.zeros(3), [], "a matrix is wanted, got an array of shape (3,)"),
+            (np.zeros(3), [], "the cost must be a matrix, got shape (3,)"),
             (np.array([["a"]]), [], "cost must hold real numbers"),
             (np.zeros((2, 2)), ["--epsilon", "-1"], "epsilon must be"),
             (np.zeros((2, 2)), ["--a", "nothing.npy"], "nothing.npy: there is no such file"),
@@ -368,7 +378,7 @@ class TestFailures:
 
         monkeypatch.setattr(ContinuousTransportClassifier, "partial_fit", interrupted)
         assert main(arguments(source, batches, tmp_path / "out")) == 128 + signal.SIGTERM
-        assert "stopped before 2 of 3 batches; --resume goes on" in capsys.readouterr().err
+        assert "stopped before 2 of 3 batches; --resume continues" in capsys.readouterr().err
         assert [path.name for path in (tmp_path / "out" / "predictions").iterdir()] == ["batch01.csv"]
         monkeypatch.undo()
         assert main(arguments(source, batches, tmp_path / "out", "--resume")) == 0

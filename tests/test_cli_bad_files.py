@@ -56,10 +56,16 @@ BAD: dict[str, tuple[Spoil, str]] = {
     "open quotation": (line_of_batch(7, '"p,1,2'), "batch02.csv: line "),
     "empty": (batch_bytes(b""), "batch02.csv: the file is empty"),
     "only a header": (batch_bytes(b"name,east,north\n"), "batch02.csv: there are no rows"),
-    "one row": (batch_bytes(b"name,east,north\np,1,2\n"), "batch02.csv: at least two different points are needed"),
+    "one row": (
+        batch_bytes(b"name,east,north\np,1,2\n"),
+        "batch02.csv: at least two different rows are needed, but there is one",
+    ),
     "encoding": (line_of_batch(3, "p,1,2"), ""),
     "utf-16": (batch_bytes("name,east,north\np,1,2\n".encode("utf-16")), "batch02.csv: line 1: not UTF-8"),
-    "twice": (batch_bytes(b"name,east,east,north\np,1,2,3\n"), "batch02.csv: column 'east': there are several"),
+    "twice": (
+        batch_bytes(b"name,east,east,north\np,1,2,3\n"),
+        "batch02.csv: column 'east': several columns have this name",
+    ),
     "nothing there": (lambda _, batch: batch.unlink(), "batch02.csv: there is no such file"),
     "a folder": (lambda _, batch: batch.unlink() or batch.mkdir(), "batch02.csv: cannot be read (Is a directory)"),
     "no source": (lambda source, _: source.unlink(), "source.csv: there is no such file"),
@@ -68,8 +74,14 @@ BAD: dict[str, tuple[Spoil, str]] = {
         source_with(kind=["a", "", *["b"] * 58]),
         "source.csv: line 3, column 'kind': the label is missing",
     ),
-    "one class": (source_with(kind=["a"] * 60), "source.csv: column 'kind': all labels are 'a'"),
-    "quantities": (source_with(kind=np.arange(60) / 7), "source.csv: line 3, column 'kind': 0.14285714285714285 is no"),
+    "one class": (
+        source_with(kind=["a"] * 60),
+        "source.csv: column 'kind': at least two classes are needed, all labels are 'a'",
+    ),
+    "quantities": (
+        source_with(kind=np.arange(60) / 7),
+        "source.csv: line 3, column 'kind': 0.14285714285714285 is not a class",
+    ),
     "text in the source": (source_with(more=["red"] * 60), "source.csv: line 2, column 'more': 'red' is not a number"),
 }
 BAD["encoding"] = (
@@ -97,23 +109,27 @@ def test_malformed_files(kind: str, tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (["--label", "kind", "--out", "{}/source.csv"], "source.csv: cannot be made into a folder"),
-        (["--label", "kind", "--out", "{}/source.csv/out"], "cannot be made into a folder"),
+        (["--label", "kind", "--out", "{}/source.csv"], "source.csv: cannot create this folder"),
+        (["--label", "kind", "--out", "{}/source.csv/out"], "cannot create this folder"),
         (["--label", "name", "--id", "name"], "--label and --id must be different"),
         (["--label", "kind", "--features", "east,kind"], "--features must name columns other than label and id"),
-        (["--label", "kind", "--features", "east,east"], "--features must name every column once"),
-        (["--label", "kind", "--features", "east,west"], "there is no column 'west'; did you mean 'east'?"),
+        (["--label", "kind", "--features", "east,east"], "--features must name each column once"),
+        (["--label", "kind", "--features", "east,west"], "there is no column 'west'; the most similar one is 'east'"),
         (["--label", "kind", "--separator", "::"], "--separator must be one character"),
-        (["--label", "kind", "--epsilon", "-1"], "epsilon must be in (0, inf), got -1"),
-        (["--label", "kind", "--metric", "taxi"], "metric must be"),
+        (["--label", "kind", "--epsilon", "-1"], "driftway: --epsilon must be in (0, inf), got -1"),
+        (["--label", "kind", "--metric", "taxi"], "driftway: --metric must be"),
         (["--label", "kind", "--neighbours", "0"], "--neighbours must be at least 1"),
         (["--label", "kind", "--neighbours", "100"], "--neighbours 100 is more than the 60 rows"),
         (["--label", "kind", "--neighbours", "3", "--estimator", "forest"], "--neighbours goes with"),
-        (["--label", "kind", "--until-idle", "3"], "--until-idle goes with --watch"),
-        (["--label", "kind", "--watch", "{}"], "either batches or --watch"),
+        (["--label", "kind", "--until-idle", "3"], "--until-idle needs --watch"),
+        (["--label", "kind", "--watch", "{}"], "give either batches or --watch"),
         (["--label", "kind", "--regression"], "source.csv: line 2, column 'kind': "),
-        (["--label", "kind", "{}/batch01.csv"], "its predictions would overwrite those of"),
-        (["--label", "kind", "{}/table.xlsx"], "table.xlsx: the ending '.xlsx' says no format"),
+        (["--label", "kind", "{}/batch01.csv"], "this batch is named twice"),
+        (["--label", "kind", "{}/more/batch01.csv"], "its predictions would overwrite those of"),
+        (["--label", "kind", "--map", "affine"], "--map and --motion must both be auto, or neither; got --map affine"),
+        (["--label", "kind", "--tol", "0"], "driftway: --tol must be in"),
+        (["--label", "kind", "--solver-iterations", "0"], "driftway: --solver-iterations must be"),
+        (["--label", "kind", "{}/table.xlsx"], "table.xlsx: unknown extension '.xlsx'"),
     ],
 )
 def test_options_that_cannot_be(
@@ -121,13 +137,14 @@ def test_options_that_cannot_be(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source, batches = write_stream(tmp_path, 1)
+    write_stream(tmp_path / "more", 1)
     given = [text.format(tmp_path) for text in ["--features", "east,north", *more]]
     assert main(["adapt", str(source), *map(str, batches), *given]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert complaint in err
     assert err.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["batch01.csv", "source.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["batch01.csv", "more", "source.csv"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write anywhere")
@@ -147,6 +164,6 @@ def test_half_a_file_of_another_format(ending: str, tmp_path: Path, capsys: pyte
     given = ["--label", "kind", "--id", "name", "--out", str(tmp_path / "out")]
     assert main(["adapt", str(source), *map(str, batches), *given]) == 2
     err = capsys.readouterr().err
-    assert f"batch01.{ending}: not a whole" in err
+    assert f"batch01.{ending}: not a valid" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()

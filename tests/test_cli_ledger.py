@@ -46,7 +46,7 @@ class TestLedger:
     def test_the_line_of_an_unfinished_step_is_written_over(self, path: Path) -> None:
         filled(path, "a", "b", "unfinished")
         again = Ledger(path)
-        again.take_up(2)
+        again.read(2)
         assert "unfinished" not in again
         again.append(entry("c"))
         assert [found["name"] for found in again.entries()] == ["a", "b", "c"]
@@ -57,7 +57,7 @@ class TestLedger:
         with path.open("ab") as file:
             file.write(b'{"name": "b", "sha')
         again = Ledger(path)
-        again.take_up(1)
+        again.read(1)
         again.append(entry("c"))
         assert [found["name"] for found in again.entries()] == ["a", "c"]
 
@@ -65,9 +65,9 @@ class TestLedger:
         ledger = filled(path, "a")
         before = ledger.mark
         ledger.append(entry("b"))
-        ledger.back_to(before)
+        ledger.undo(before)
         assert (len(ledger), "b" in ledger) == (1, False)
-        ledger.back_to(before)
+        ledger.undo(before)
         assert list(ledger.names()) == ["a"]
 
     @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ class TestLedger:
         with path.open("a") as file:
             file.write(line + "\n" if line else "")
         with pytest.raises(UserError, match=r"state\.batches\.jsonl: damaged") as raised:
-            Ledger(path).take_up(2)
+            Ledger(path).read(2)
         assert "\n" not in str(raised.value)
 
     def test_a_missing_one_is_missed(self, path: Path) -> None:
         with pytest.raises(UserError, match="missing"):
-            Ledger(path).take_up(1)
+            Ledger(path).read(1)
 
 
 def test_a_run_without_its_ledger_is_not_resumed_and_not_harmed(

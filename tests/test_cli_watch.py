@@ -233,15 +233,15 @@ class TestFiles:
         source, folder, _ = stream
         places = Places(tmp_path / "out", tmp_path / "out" / "state.npz")
         places.prepare()
-        with places.alone():
+        with places.locked():
             assert main(arguments(source, folder, tmp_path / "out", "--until-idle", "0")) == 2
-        assert "another process is at work on this run" in capsys.readouterr().err
+        assert "another process is working on this run" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("more", "complaint"),
         [
-            (["--watch", "nothing"], "nothing: there is no such folder to watch"),
-            (["--out", "{}"], "must be another folder than the one that is watched"),
+            (["--watch", "nothing"], "--watch nothing: there is no such folder"),
+            (["--out", "{}"], "must not be the watched folder"),
             (["--interval", "0"], "--interval must be positive"),
             (["--until-idle", "-1"], "--until-idle must not be negative"),
         ],

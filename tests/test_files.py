@@ -72,17 +72,17 @@ class TestEveryFormat:
     def test_missing_columns_are_named(self, ending: str, tmp_path: Path) -> None:
         path = tmp_path / f"table.{ending}"
         write_table(path, {"alpha": [1.0, 2.0], "kind": [0, 1]})
-        with pytest.raises(TableError, match="no column 'alpah'; did you mean 'alpha'"):
+        with pytest.raises(TableError, match="no column 'alpah'; the most similar one is 'alpha'"):
             read_table(path, Columns(("alpah",)))
-        with pytest.raises(TableError, match="no column 'zzz'; it has 'alpha', 'kind'"):
+        with pytest.raises(TableError, match="no column 'zzz'; its columns are 'alpha', 'kind'"):
             read_table(path, Columns(None, "zzz"))
-        with pytest.raises(TableError, match="no column left for features"):
+        with pytest.raises(TableError, match="there are no features: all columns are label or id"):
             read_table(path, Columns(None, "kind", "alpha"))
 
     def test_one_point_is_too_few(self, ending: str, tmp_path: Path) -> None:
         path = tmp_path / f"table.{ending}"
         write_table(path, {"a": [1.0, 1.0], "b": [2.0, 2.0]})
-        with pytest.raises(TableError, match="two different points are needed, there are 2 rows, all alike"):
+        with pytest.raises(TableError, match="two different rows are needed, but there are 2 equal ones"):
             read_table(path, Columns())
 
     def test_empty_and_cut_files(self, ending: str, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ class TestEveryFormat:
         with pytest.raises(TableError, match=r"the file is empty"):
             read_table(path, Columns())
         write(path, whole[: len(whole) * 2 // 3] if ending in ("parquet", "npz") else whole[:-6])
-        with pytest.raises(TableError, match=r"not a whole|1 field, but the header has 2"):
+        with pytest.raises(TableError, match=r"not a valid|1 field, but the header has 2"):
             read_table(path, Columns())
 
     def test_a_header_alone_has_no_rows(self, ending: str, tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ class TestCsv:
             ('a,b\n1,2\n3,"4\n', "line 3: unexpected end of data"),
             ("a,b\n1,2\n3,\n", "line 3, column 'b': a number is missing"),
             ("a,b\n1,2\n3,1_000\n", "line 3, column 'b': '1_000' is not a number"),
-            ("a,a\n1,2\n", "column 'a': there are several columns of this name"),
-            (",a\n0,2\n", "column 1 has no name, so the features must be named"),
-            ("c;d\n1;2\n", "no column 'b'; its only column is 'c;d': is the separator another one?"),
+            ("a,a\n1,2\n", "column 'a': several columns have this name"),
+            (",a\n0,2\n", "column 1 has no name; give it one"),
+            ("c;d\n1;2\n", "no column 'b'; its only column is 'c;d', so the separator may be another one"),
             ("a,b\n1,2\n3,\u00e9\n".encode("latin-1"), r"line 3: not UTF-8 \(byte 0xe9\)"),
             ("a,b\n1,2\n".encode("utf-16"), r"line 1: not UTF-8 \(byte 0xff\)"),
             ("\n\n", "the file is empty"),
@@ -191,10 +191,10 @@ class TestOtherFormats:
     @pytest.mark.parametrize(
         ("arrays", "complaint"),
         [
-            ({"X": np.zeros((3, 2)), "y": np.zeros(2)}, "differ in their numbers of rows: 'X' 3, 'y' 2"),
-            ({"X": np.zeros((2, 2, 2))}, "array 'X' has 3 dimensions"),
-            ({"X": np.zeros((2, 1)), "X0": np.ones(2)}, "column 'X0': there are several columns"),
-            ({"X": np.array([None, 1], dtype=object)}, "not a whole NPZ file of numbers and strings"),
+            ({"X": np.zeros((3, 2)), "y": np.zeros(2)}, "must have the same number of rows, got 'X' 3, 'y' 2"),
+            ({"X": np.zeros((2, 2, 2))}, "array 'X' must have 1 or 2 dimensions, got 3"),
+            ({"X": np.zeros((2, 1)), "X0": np.ones(2)}, "column 'X0': several columns have this name"),
+            ({"X": np.array([None, 1], dtype=object)}, "not a valid NPZ file of numbers and strings"),
             ({"X": np.array([1j, 2j])}, "row 1, column 'X': 1j is not a number"),
         ],
     )
@@ -219,7 +219,7 @@ class TestOtherFormats:
     def test_no_such_file_and_no_such_format(self, tmp_path: Path) -> None:
         with pytest.raises(TableError, match=r"t.csv: there is no such file"):
             read_table(tmp_path / "t.csv", Columns())
-        with pytest.raises(TableError, match=r"the ending '.xlsx' says no format"):
+        with pytest.raises(TableError, match=r"unknown extension '.xlsx'; it must be one of .csv"):
             read_table(tmp_path / "t.xlsx", Columns())
         (tmp_path / "d.csv").mkdir()
         with pytest.raises(TableError, match=r"d.csv: cannot be read \(Is a directory\)"):

@@ -17,7 +17,7 @@ from files import contents, moons, write_stream
 
 from driftway.files import Columns, TableError, read_table, reading, write_table
 from driftway.files.csv_file import CsvFile
-from driftway.files.limits import FREELY
+from driftway.files.limits import ALWAYS_ALLOWED
 
 pytest.importorskip("typer")
 from driftway.cli import main
@@ -64,7 +64,7 @@ def hostile_archives() -> dict[str, bytes]:
     batch: dict[str, Any] = dict(moons(1)[1][0])
     whole, packed = npz(batch), npz(batch, zipfile.ZIP_DEFLATED)
     shape = "{{'descr': '{}', 'fortran_order': False, 'shape': {}}}"
-    bomb = npz({**batch, "more": np.zeros(FREELY // 8 + 1)}, zipfile.ZIP_DEFLATED)
+    bomb = npz({**batch, "more": np.zeros(ALWAYS_ALLOWED // 8 + 1)}, zipfile.ZIP_DEFLATED)
     return {
         "a flipped byte": flipped(packed),
         "a petabyte": npz_of_header(shape.format("<f8", "(10**15,)").replace("10**15", str(10**15))),
@@ -97,7 +97,7 @@ def test_a_parquet_file_that_declares_more_than_it_may(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    rows = FREELY // 8 + 1
+    rows = ALWAYS_ALLOWED // 8 + 1
     column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(rows, dtype=np.int8)), pyarrow.array([1.0]))
     parquet.write_table(pyarrow.table({"east": column, "north": column}), tmp_path / "batch.parquet")
     assert (tmp_path / "batch.parquet").stat().st_size < 100_000
@@ -115,14 +115,14 @@ def test_texts_that_are_repeated_are_held_once_and_have_a_limit(
     assert ids == batch["name"]
     assert len(set(map(id, ids or []))) == 1
     monkeypatch.setattr(reading, "unpacked_limit", lambda size: 50_000)
-    with pytest.raises(TableError, match="column 'name': 60000 characters of text, more than the 50000"):
+    with pytest.raises(TableError, match="column 'name': 60000 characters of text are more than the 50000"):
         read_table(tmp_path / "batch.parquet", FEATURES)
 
 
 def test_a_sparse_file_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "batch.csv").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(TableError, match=r"batch\.csv: its \d+ bytes are more than the \d+ that fit into memory"):
+    with pytest.raises(TableError, match=r"batch\.csv: the file is too large: \d+ bytes, at most \d+ fit into memory"):
         read_table(tmp_path / "batch.csv", FEATURES)
 
 
@@ -249,10 +249,10 @@ def test_predictions_are_safe_to_open_in_a_spreadsheet_unless_it_is_switched_off
 
 
 def test_control_characters_of_names_do_not_reach_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    from driftway.cli.terminal import tell
+    from driftway.cli.terminal import print_message
 
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stderr", stream)
-    tell("driftway: a\nb\x1b[2J\udce9é.csv")
+    print_message("driftway: a\nb\x1b[2J\udce9é.csv")
     stream.seek(0)
     assert stream.read() == "driftway: a\\nb\\x1b[2J\\udce9\\xe9.csv\n"

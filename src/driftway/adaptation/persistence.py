@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 
 from driftway.adaptation import maps, motion
 from driftway.adaptation.permitted import permitted
-from driftway.files import in_short, read_content
+from driftway.files import read_content
 from driftway.files.atomic import replacing
-from driftway.files.errors import shortened
+from driftway.files.errors import in_short, shortened
 from driftway.files.npz_archive import read_arrays
 
 FORMAT, VERSION = "driftway adaptation", 2

@@ -21,8 +21,7 @@ from driftway.adaptation.scaling import Scaling
 from driftway.adaptation.shapes import Shapes
 from driftway.adaptation.tracker_arrays import carried_in, packed
 from driftway.arrays.validation import points
-from driftway.files import in_short
-from driftway.files.errors import shortened
+from driftway.files.errors import in_short, shortened
 from driftway.geometry.costs import PointCloudCost
 
 Arrays = dict[str, npt.NDArray[Any]]

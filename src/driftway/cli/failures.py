@@ -1,4 +1,4 @@
-"""Failures in one line each."""
+"""Error messages of the command line, one line each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 class UserError(Exception):
-    """What the user can mend: an option, a file, a missing extra. Its message is one line."""
+    """Error that the user can correct: a wrong option, a bad file, a missing extra. Its message is one line."""
 
 
 @contextmanager
-def users_to_mend(where: str = "") -> Iterator[None]:
-    """Turns complaints of the library about its arguments into bad use, told with the file or option they are about."""
+def as_user_error(where: str = "") -> Iterator[None]:
+    """Context manager: turns errors of the library about its arguments into a `UserError`, after the prefix `where`."""
     try:
         yield
     except (ValueError, TypeError, ImportError) as error:
@@ -21,8 +21,8 @@ def users_to_mend(where: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def blamed_on(file: str) -> Iterator[None]:
-    """Turns whatever goes wrong with the content of a file into its refusal; a disk that is full is not its fault."""
+def as_error_of_file(file: str) -> Iterator[None]:
+    """Context manager: turns any error into a `UserError` about a file, except errors of the operating system."""
     try:
         yield
     except (UserError, OSError, ImportError):
@@ -32,20 +32,20 @@ def blamed_on(file: str) -> Iterator[None]:
         raise UserError(f"{file}: {told}") from error
 
 
-def usage_problem(error: BaseException) -> str | None:
-    """What Typer has to say about the arguments; None if the error is none of Typer's, "" if all was said."""
+def usage_message(error: BaseException) -> str | None:
+    """The message of an error of Typer about the arguments: None for other errors, "" if the help page was shown."""
     told: Any = getattr(error, "format_message", None)
     if told is None:
         return None
     context: Any = getattr(error, "ctx", None)
-    message = " ".join(str(told()).split()).rstrip(".")
-    if type(error).__name__ == "NoArgsIsHelpError":  # its message was the help page
+    message = " ".join(str(told()).split()).rstrip(".").replace("Value error, ", "")
+    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help page
         return ""
     return f"{message} (see {context.command_path} --help)" if context is not None else message
 
 
-def explained(error: BaseException) -> str:
-    """An error in one line: that of the user as it is, another with its kind."""
+def message_of(error: BaseException) -> str:
+    """The message of an error in one line; with its class if it is not a `UserError`."""
     if isinstance(error, UserError):
         return _flat(error)
     if isinstance(error, OSError) and error.strerror:

@@ -1,4 +1,4 @@
-"""The files that `driftway adapt` is given, read and checked."""
+"""Reading and checking the files that `driftway adapt` is given."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from driftway.cli.estimators import label_values
-from driftway.cli.failures import UserError, blamed_on, users_to_mend
+from driftway.cli.failures import UserError, as_error_of_file, as_user_error
 from driftway.cli.places import Places
 from driftway.files import Columns, Table, TableError, format_of, read_content, read_table
 
@@ -14,19 +14,19 @@ from driftway.files import Columns, Table, TableError, format_of, read_content, 
 def read_source(
     path: Path, label: str, id_column: str | None, features: str | None, separator: str | None
 ) -> tuple[Table, Columns]:
-    """The source, and the columns by their names."""
+    """The labelled source, and its columns by role."""
     chosen = None if features is None else tuple(name.strip() for name in features.split(","))
     for name in chosen or ():
         if name in (label, id_column, ""):
             raise UserError(f"--features must name columns other than label and id, got {name!r}")
     if chosen is not None and len(set(chosen)) < len(chosen):
-        raise UserError(f"--features must name every column once, got {features}")
+        raise UserError(f"--features must name each column once, got {features}")
     columns = Columns(chosen, label, id_column, frozenset({"label"}))
     check_name(path)
     try:
         table = read_table(path, columns, separator=separator)
     except TableError as error:
-        hint = "; --features chooses columns" if chosen is None and error.column is not None else ""
+        hint = "; choose other columns by --features" if chosen is None and error.column is not None else ""
         raise UserError(f"{error}{hint}") from error
     except ImportError as error:
         raise UserError(str(error)) from error
@@ -34,7 +34,7 @@ def read_source(
 
 
 class Reader:
-    """Reads batches with the columns of the source; the label is there or not, but is what it should be if it is."""
+    """Reads batches with the columns of the source. Labels may be missing, but those that are there are checked."""
 
     def __init__(self, columns: Columns, separator: str | None, *, regression: bool) -> None:
         self._columns, self._separator = columns._replace(needed=frozenset({"id"})), separator
@@ -43,24 +43,24 @@ class Reader:
     def read(self, path: Path, content: bytes | None = None) -> Table:
         """Reads and checks a batch."""
         check_name(path)
-        with users_to_mend():
+        with as_user_error():
             table = read_table(path, self._columns, separator=self._separator, content=content)
         if self._regression and table.labels is not None:
-            with blamed_on(table.file):
+            with as_error_of_file(table.file):
                 label_values(table, str(self._columns.label), gaps=True)
         return table
 
     def read_arrived(self, path: Path) -> Table:
-        """Reads a file that may not be whole: text without an end of its last line is not."""
-        with users_to_mend():
+        """Reads a file that may still be written: raises if it is CSV and its last line has no end."""
+        with as_user_error():
             content = read_content(path)
         if content and format_of(path) == "csv" and not content.endswith((b"\n", b"\r")):
-            raise UserError(f"{path}: its last line has no end, so it is left alone as half-written until it changes")
+            raise UserError(f"{path}: the last line does not end, so the file may be incomplete; waiting for a change")
         return self.read(path, content)
 
 
 def check_name(path: Path) -> None:
-    """The name of a file goes into the history, the report and the state, so it must be text."""
+    """Raises if the name of a file is not UTF-8, since it is written to the history, the report and the state."""
     try:
         path.name.encode()
     except UnicodeEncodeError:
@@ -68,10 +68,12 @@ def check_name(path: Path) -> None:
 
 
 def check_predictions(places: Places, files: list[Path]) -> None:
-    """Every batch must have predictions of its own."""
+    """Raises if two batches would have the same file of predictions."""
     taken: dict[Path, Path] = {}
     for path in files:
         places.check(path.name)
         other = taken.setdefault(places.predictions(path.name), path)
+        if other is not path and other.resolve() == path.resolve():
+            raise UserError(f"{path}: this batch is named twice")
         if other is not path:
             raise UserError(f"{path}: its predictions would overwrite those of {other}; rename one of them")

@@ -1,4 +1,4 @@
-"""The batches of a run, in a file that grows by one line per step."""
+"""The record of a run's batches: a file that grows by one line per step."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from driftway.cli.failures import UserError
 
 
 class Mark(NamedTuple):
-    """How much of a ledger counts: so many lines, and so many bytes."""
+    """The part of a ledger that is valid: the number of its lines, and of its bytes."""
 
     lines: int
-    end: int
+    size: int
 
 
 class Ledger:
-    """What a run adapted to: a line per step, written once and never again.
+    """The batches that a run adapted to, one line per step. Lines are only appended, so that all steps cost the same.
 
-    The state says how many lines count, so that a step costs the same however many there were. A line more than that is
-    of a step that a killed process did not finish; the next one is written over it.
+    The saved state says how many lines are valid. One more line is that of a step that a killed process did not
+    finish; the next step overwrites it.
 
     Parameters
     ----------
@@ -45,44 +45,46 @@ class Ledger:
         return self._digests.get(name)
 
     def names(self) -> Iterator[str]:
-        """The names of the batches, in their order."""
+        """The names of the batches, in the order of the steps."""
         return iter(self._digests)
 
-    def take_up(self, lines: int) -> None:
-        """Reads the lines that a state says there are."""
+    def read(self, lines: int) -> None:
+        """Reads the first lines of the file, as many as the state says are valid."""
         self._digests, self.mark = {}, Mark(lines, 0)
         end = 0
         for entry, size in self._read():
             self._digests[entry["name"]] = entry["sha256"]
             end += size
         if len(self._digests) != lines:
-            raise UserError(f"{self.path}: damaged: {len(self._digests)} batches, and the state has seen {lines}")
+            raise UserError(
+                f"{self.path}: damaged: it has {len(self._digests)} batches, but the state has seen {lines}"
+            )
         self.mark = Mark(lines, end)
 
     def append(self, entry: dict[str, Any]) -> None:
-        """Adds the line of a step; it is on the disk when this returns."""
+        """Appends the line of a step; it is on the disk when this returns."""
         line = json.dumps(entry).encode() + b"\n"
         with self.path.open("r+b" if self.path.exists() else "w+b") as file:
-            file.seek(self.mark.end)
+            file.seek(self.mark.size)
             file.truncate()
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
         self._digests[entry["name"]] = entry["sha256"]
-        self.mark = Mark(self.mark.lines + 1, self.mark.end + len(line))
+        self.mark = Mark(self.mark.lines + 1, self.mark.size + len(line))
 
-    def back_to(self, mark: Mark) -> None:
-        """Forgets the last line, if it came after the mark."""
+    def undo(self, mark: Mark) -> None:
+        """Drops the last line if it was appended after the mark."""
         if len(self) > mark.lines:
             self._digests.popitem()
         self.mark = mark
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """The lines that count."""
+        """The valid lines."""
         return (entry for entry, _ in self._read())
 
     def _read(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """The lines that count, and their bytes."""
+        """The valid lines with their sizes in bytes."""
         if not len(self):
             return
         try:
@@ -90,7 +92,7 @@ class Ledger:
                 for _, line in zip(range(len(self)), file, strict=False):
                     yield self._entry(line), len(line)
         except FileNotFoundError:
-            raise UserError(f"{self.path}: missing, so that nobody knows which batches the state has seen") from None
+            raise UserError(f"{self.path}: missing; without it the run cannot be resumed") from None
 
     def _entry(self, line: bytes) -> dict[str, Any]:
         try:
@@ -98,12 +100,12 @@ class Ledger:
         except (ValueError, RecursionError):
             entry = None
         if not _is_entry(entry):
-            raise UserError(f"{self.path}: damaged: a line is not that of a batch")
+            raise UserError(f"{self.path}: damaged: a line does not describe a batch")
         return dict(entry)
 
 
 def _is_entry(entry: Any) -> bool:
-    """The names of files are names alone, so that none leads out of its folder."""
+    """Whether a line has all fields. The name must have no folders in it, or predictions could be written anywhere."""
     if not isinstance(entry, dict) or not {"name", "sha256", "score", "record"} <= set(entry):
         return False
     name, digest, score, record = (entry[key] for key in ("name", "sha256", "score", "record"))

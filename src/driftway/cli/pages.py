@@ -1,4 +1,4 @@
-"""The run as a page: what is shown of each step is kept as data, so that the page can be drawn at any time."""
+"""The report of a run: a snapshot of every step is kept in a file, so that the page can be drawn at any time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from driftway.cli.estimators import Estimator
-from driftway.cli.failures import UserError, blamed_on
+from driftway.cli.failures import UserError, as_error_of_file
 from driftway.cli.places import Places
-from driftway.files import Table, in_short
+from driftway.files import Table
 from driftway.files.atomic import replacing
+from driftway.files.errors import in_short
 
 
 class Pages:
-    """Takes a snapshot of every step, and draws them."""
+    """Takes and saves a snapshot of every step."""
 
     def __init__(self, places: Places, source: Table) -> None:
         from driftway.report import Projection
@@ -23,9 +24,9 @@ class Pages:
         self._projection = Projection.fit(source.X)
 
     def keep(self, estimator: Estimator, batch: Table, name: str, truth: Any, baseline: Estimator) -> None:
-        """Keeps what the report shows of the step just made, and which file it was.
+        """Saves what the report shows of the step just made, and the file of its batch.
 
-        With labels (`truth`) it shows beside the score that of the `baseline`, which was never adapted.
+        With labels (`truth`) the snapshot has the scores of the estimator and of the `baseline`, which never adapts.
         """
         from driftway.report import take_snapshot
 
@@ -36,28 +37,28 @@ class Pages:
 
 
 def draw(places: Places, estimator: Estimator, title: str) -> Path | None:
-    """Draws the steps that the estimator has made, as far as they are kept in this folder; None if there are none."""
+    """Writes the report of all saved steps and returns its path; None if there are no steps."""
     from driftway.report import Snapshot, write_report
 
     paths = [places.step(number + 1) for number in range(estimator.n_steps_)]
     shots = []
     for path in paths:
         if path.exists():
-            with blamed_on(f"{path}: damaged, or not written by driftway adapt"):
+            with as_error_of_file(f"{path}: damaged, or not written by driftway adapt"):
                 shots.append(Snapshot.from_dict(kept(path)["snapshot"]))
     if not shots:
         return None
-    with blamed_on(f"{places.steps}: damaged, or not written by driftway adapt"):
+    with as_error_of_file(f"{places.steps}: damaged, or not written by driftway adapt"):
         write_report(places.report, shots, estimator=estimator, title=title)
     return places.report
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """What was kept of a step."""
+    """The saved content of a step's file."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found["batch"], str) or not isinstance(found["snapshot"], dict):
-            raise ValueError("the name of a batch and its snapshot are wanted")
+            raise ValueError("it must have the name of a batch and a snapshot")
     except Exception as error:
         raise UserError(f"{path}: damaged, or not written by driftway adapt ({in_short(error)})") from None
     return found

@@ -1,4 +1,4 @@
-"""Where a run keeps its files, and that nobody else writes there meanwhile."""
+"""The files of a run, and the lock that keeps other processes from writing them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftway.cli.failures import UserError
-from driftway.files.atomic import LONGEST_NAME
+from driftway.files.atomic import MAX_NAME_BYTES
 
 try:
     import fcntl
-except ImportError:  # where there is no such lock, people must take care themselves
+except ImportError:  # Windows, where a run is not locked
     fcntl = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
 class Places:
-    """The files of a run.
+    """The paths of a run's files.
 
     Attributes
     ----------
-    out : the folder
-    state : what the estimator knows and how many steps it made; with the ledger it is the run itself
-    format : of the predictions, as the ending of a name; None for that of the batch
+    out : Path
+        The folder of the output.
+    state : Path
+        The saved estimator and the number of its steps. State and ledger together are the run; all other files follow
+        from them.
+    format : str or None
+        The extension of the predictions; None for that of the batch.
 
     """
 
@@ -35,7 +39,7 @@ class Places:
 
     @property
     def ledger(self) -> Path:
-        """Which batches the state has seen; beside the state, wherever that is."""
+        """The record of the batches that the state has seen, in the folder of the state."""
         return self.state.with_suffix(".batches.jsonl")
 
     @property
@@ -51,7 +55,7 @@ class Places:
         return self.out / "steps"
 
     def step(self, number: int) -> Path:
-        """What the report shows of a step."""
+        """The file with what the report shows of a step."""
         return self.steps / f"{number:06d}.json"
 
     def predictions(self, batch: str) -> Path:
@@ -60,45 +64,45 @@ class Places:
         return self.out / "predictions" / (path.name if self.format is None else f"{path.stem}.{self.format}")
 
     def check(self, batch: str) -> None:
-        """Refuses a batch whose predictions no file system has a name for."""
+        """Raises if the file of the predictions for this batch would have too long a name."""
         name = self.predictions(batch).name
-        if len(os.fsencode(name)) > LONGEST_NAME:
+        if len(os.fsencode(name)) > MAX_NAME_BYTES:
             raise UserError(
-                f"{batch}: the name of its predictions would have more than {LONGEST_NAME} bytes; rename it"
+                f"{batch}: the file of its predictions would have a name of more than {MAX_NAME_BYTES} bytes; rename it"
             )
 
-    def taken(self) -> Path | None:
-        """A file that a new run would overwrite, if there is one."""
+    def existing(self) -> Path | None:
+        """A file that a new run would overwrite; None if there is none."""
         candidates = (self.state, self.ledger, self.history, self.report, self.step(1), *self.out.glob("predictions/*"))
         return next((path for path in candidates if path.exists()), None)
 
     def prepare(self) -> None:
-        """Makes the folders, and sees that they can be written to."""
+        """Creates the folders, and raises if they cannot be written to."""
         for folder in (self.out, self.out / "predictions", self.steps, self.state.parent):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UserError(f"{folder}: cannot be made into a folder ({error.strerror})") from None
+                raise UserError(f"{folder}: cannot create this folder ({error.strerror})") from None
             if not os.access(folder, os.W_OK):
-                raise UserError(f"{folder}: cannot be written to")
+                raise UserError(f"{folder}: cannot write to this folder")
 
     def clear(self, batches: list[str]) -> None:
-        """Removes the run, the state first: without it nothing of the rest counts."""
+        """Removes the files of the run. The state goes first, since the others are worthless without it."""
         steps = self.steps.glob("[0-9]*.json")
         predictions = [self.predictions(name) for name in batches]
         for path in (self.state, self.ledger, self.history, self.report, *steps, *predictions):
             path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keeps others from this run; a killed process keeps nobody out."""
+    def locked(self) -> Iterator[None]:
+        """Context manager: locks the run for this process. The lock ends with the process, even if it is killed."""
         with (self.state.parent / f".{self.state.name}.lock").open("w") as file:
             if fcntl is not None:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    raise UserError(f"{self.state}: another process is at work on this run") from None
-            # What a process left that was killed while it saved the state.
+                    raise UserError(f"{self.state}: another process is working on this run") from None
+            # Left by a process that was killed while it saved the state.
             for part in self.state.parent.glob(f".{self.state.name}.*.part"):
                 part.unlink(missing_ok=True)
             yield

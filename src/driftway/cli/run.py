@@ -1,17 +1,17 @@
-"""An adaptation to files that can be killed at any moment.
+"""A run: an estimator that adapts to files, one step per file, and survives being killed at any moment.
 
-Two files are the run: the state, which is replaced as a whole and says how many steps were made, and the ledger, which
-has a line for each of them. All else follows from these two. The order of a step is
+Two files hold the run. The state is replaced as a whole and has the estimator and the number of its steps. The ledger
+has one line per step. All other files follow from these two. A step does, in this order:
 
 1. adapt, in memory;
-2. the step's snapshot, which says which batch is under way;
-3. the predictions;
-4. the line of the ledger;
-5. the state: from here on the step is done;
-6. the line of the history, which follows from the ledger.
+2. write the snapshot of the step, which names the batch;
+3. write the predictions;
+4. append the line of the ledger;
+5. replace the state, which completes the step;
+6. append the line of the history, a copy of the ledger's.
 
-Killed before 5, the next process makes the same step of the same batch and writes the same bytes; killed after 5, it
-writes the history and goes on. Nothing that grows with the number of steps is written at any of them.
+If the process is killed before 5, the next one repeats the step with the same batch and writes the same bytes. If it is
+killed after 5, the next one completes the history and goes on. No write grows with the number of steps.
 """
 
 from __future__ import annotations
@@ -32,26 +32,30 @@ from sklearn.metrics import r2_score
 from driftway import AdaptationWarning, ContinuousTransportClassifier
 from driftway.adaptation.attempt import all_or_nothing
 from driftway.adaptation.persistence import describe, read, read_notes
-from driftway.cli.estimators import Estimator, label_values
-from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.estimators import Estimator, label_values, option_of
+from driftway.cli.failures import UserError, as_user_error
 from driftway.cli.ledger import Ledger
 from driftway.cli.pages import Pages, draw, kept
 from driftway.cli.places import Places
 from driftway.files import Columns, Table, append_row, write_table
 
+SAME_OPTIONS = "resume it with the same source and options, or start anew with --overwrite"
+
 
 class Run:
-    """A fitted estimator and the files that it adapts to, one after another.
+    """A fitted estimator that adapts to one file after another.
 
     Parameters
     ----------
     places : Places
-    estimator : fitted on the source
+        The paths of the run's files.
+    estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
+        Fitted on the source.
     source : Table
     columns : Columns
-        Of the source, with the names of its features.
+        The columns of the source, with the names of its features.
     escape : bool
-        Whether texts in CSV that a spreadsheet would take for a formula have an apostrophe before them.
+        Whether to put an apostrophe before texts in CSV that a spreadsheet would execute as a formula.
 
     """
 
@@ -71,47 +75,50 @@ class Run:
         }
 
     def resume(self) -> None:
-        """Takes up what was saved; it must be the same run, with the same settings."""
+        """Loads a saved run; raises if it was started with another source or other options."""
         state = self.places.state
-        with users_to_mend():
+        with as_user_error():
             header, _ = read(state)
         notes = header["notes"]
         if "steps" not in notes:
-            raise UserError(f"{state}: not saved by this version of driftway adapt, so its batches are not known")
+            raise UserError(f"{state}: cannot be resumed, it was not saved by this version of driftway adapt")
         _check_notes(state, notes)
         if header["kind"] != type(self.estimator).__name__:
-            raise UserError(f"{state}: holds a {header['kind']}, and this would be a {type(self.estimator).__name__}")
+            raise UserError(
+                f"{state}: holds a {header['kind']}, but these options need a {type(self.estimator).__name__}"
+            )
+        started = f"{state}: this run was started with"
         for name, value in self.estimator.get_params(deep=False).items():
             before = header["parameters"].get(name)
             if describe(name, value) != before:
-                option = name.replace("_", "-")
-                raise UserError(f"{state}: the run was begun with {option} {_told(before)}, not {_told(value)}")
+                options = f"{option_of(name, _described(before))}, not {option_of(name, _described(value))}"
+                raise UserError(f"{started} {options}; {SAME_OPTIONS}")
         for name in ("features", "label", "id"):
             if notes[name] != self._notes[name]:
-                raise UserError(f"{state}: the run was begun with {name} {notes[name]!r}, not {self._notes[name]!r}")
+                raise UserError(f"{started} {name} {notes[name]!r}, not {self._notes[name]!r}; {SAME_OPTIONS}")
         if notes["source"]["sha256"] != self._notes["source"]["sha256"]:
-            raise UserError(f"{state}: the run was begun with another source than this {self._notes['source']['name']}")
+            raise UserError(f"{started} another labelled file than {self._notes['source']['name']}; {SAME_OPTIONS}")
         self._notes = notes
-        self.ledger.take_up(notes["steps"])
-        with users_to_mend():
+        self.ledger.read(notes["steps"])
+        with as_user_error():
             self.estimator.restore(state)
         if self.estimator.n_steps_ != len(self.ledger):
-            raise UserError(f"{state}: damaged: {self.estimator.n_steps_} steps of {len(self.ledger)} batches")
+            raise UserError(f"{state}: damaged: it has {self.estimator.n_steps_} steps and {len(self.ledger)} batches")
         self._outputs = {self.places.predictions(name): name for name in self.ledger.names()}
         self._write_history()
 
-    def forget(self) -> None:
-        """Removes what an earlier run wrote here."""
-        with users_to_mend():
+    def delete(self) -> None:
+        """Deletes the files of the earlier run in this place."""
+        with as_user_error():
             notes = read_notes(self.places.state)
         if "steps" in notes:
             _check_notes(self.places.state, notes)
-            self.ledger.take_up(notes["steps"])
+            self.ledger.read(notes["steps"])
         self.places.clear(list(self.ledger.names()))
-        self.ledger.take_up(0)
+        self.ledger.read(0)
 
-    def begin(self) -> None:
-        """Saves the state of the source, so that there is a run; what was left by one without a state is not its."""
+    def start(self) -> None:
+        """Starts a new run: saves the state before the first step, after deleting what is left of one without state."""
         self.places.clear([])
         self._save()
 
@@ -120,22 +127,22 @@ class Run:
         return name in self.ledger
 
     def check(self, name: str, digest: str) -> None:
-        """Refuses another batch under the name of one that was adapted to, or whose predictions have that name."""
+        """Raises if a batch with other content has this name, or if its predictions would overwrite other ones."""
         self.places.check(name)
         if self.ledger.digest(name) not in (None, digest):
-            raise UserError(f"{name}: the run has adapted to another file of this name; rename the new one")
+            raise UserError(f"{name}: the run has adapted to another file of this name; rename this one")
         other = self._outputs.get(self.places.predictions(name), name)
         if other != name:
             raise UserError(f"{name}: its predictions would overwrite those of {other}; rename it")
 
-    def under_way(self) -> str | None:
-        """The batch of a step that was begun and not finished, if any."""
+    def unfinished(self) -> str | None:
+        """The batch of a step that a killed process did not finish; None if there is none."""
         path = self.places.step(self.estimator.n_steps_ + 1)
         return str(kept(path)["batch"]) if path.exists() else None
 
     def adapt(self, name: str, batch: Table) -> dict[str, Any]:
-        """Makes one step, as the module says, and returns its line of the history."""
-        with self._as_a_whole(name), warnings.catch_warnings(record=True) as caught, users_to_mend(batch.file):
+        """Makes one step in the order of the module's docstring, and returns its line of the history."""
+        with self._undone_on_failure(name), warnings.catch_warnings(record=True) as caught, as_user_error(batch.file):
             truth = self._truth(batch)
             warnings.simplefilter("always")
             self.estimator.partial_fit(batch.X)
@@ -160,41 +167,38 @@ class Run:
         return {**line, "warning": "; ".join(filter(None, [line["warning"], *others]))}
 
     @contextmanager
-    def _as_a_whole(self, name: str) -> Iterator[None]:
-        """Undoes a step that failed: the estimator is what it was, and nothing is left of it on the disk.
-
-        A process that is killed leaves its files, which the next one takes up.
-        """
+    def _undone_on_failure(self, name: str) -> Iterator[None]:
+        """Context manager: undoes a step that raises. The estimator is as before, and the step leaves no files."""
         step, before = self.estimator.n_steps_ + 1, self.ledger.mark
         try:
             with all_or_nothing(self.estimator):
                 yield
         except Exception:
-            self.ledger.back_to(before)
+            self.ledger.undo(before)
             self._notes["steps"] = len(self.ledger)
             for path in (self.places.step(step), self.places.predictions(name)):
                 path.unlink(missing_ok=True)
             raise
 
     def draw(self) -> Path | None:
-        """Draws the report of all steps; None if there is none to draw."""
+        """Writes the report of all steps and returns its path; None if there are no steps."""
         return draw(self.places, self.estimator, f"Adaptation of {self._notes['source']['name']}")
 
     @property
     def score_name(self) -> str:
-        """What the score of a batch is called."""
+        """The name of the score of a batch."""
         return "accuracy" if isinstance(self.estimator, ContinuousTransportClassifier) else "r2"
 
     def _save(self) -> None:
         self.estimator.save(self.places.state, notes=self._notes)
 
     def _line(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """The line of the history for a step: its record, with the name and the score of its batch."""
+        """The line of the history for a step: its record, with the name and score of its batch."""
         record = dict(entry["record"])
         return {"step": record.pop("step"), "batch": entry["name"], **record, self.score_name: entry["score"]}
 
     def _write_history(self) -> None:
-        """Writes the whole history, as the ledger has it."""
+        """Writes the whole history from the ledger."""
         lines = [self._line(entry) for entry in self.ledger.entries()]
         if lines:
             columns = {name: [line[name] for line in lines] for name in lines[0]}
@@ -209,7 +213,7 @@ class Run:
         return columns
 
     def _truth(self, batch: Table) -> npt.NDArray[Any] | None:
-        """The batch's own labels as the source writes them, with gaps; never seen by the estimator."""
+        """The labels of the batch, for the score only, written as those of the source; None where one is missing."""
         if batch.labels is None or all(label is None for label in batch.labels):
             return None
         if not isinstance(self.estimator, ContinuousTransportClassifier):
@@ -221,7 +225,7 @@ class Run:
         def named(label: Any) -> Any:
             if label is None or label in classes:
                 return label
-            # What is no class is wrong whatever is predicted, be it of another kind than the classes are.
+            # A label that is not a class of the source must differ from every prediction, and be of the same type.
             return by_text.get(str(label), str(label) if texts else math.inf)
 
         truth = np.empty(len(batch.labels), dtype=object)
@@ -237,13 +241,14 @@ class Run:
 
 
 def _check_notes(state: Path, notes: dict[str, Any]) -> None:
-    """What a run notes in its state."""
+    """Raises if the notes in a state are not those that a run writes."""
     steps, source = notes["steps"], notes.get("source")
     whole = type(steps) is int and steps >= 0 and {"features", "label", "id"} <= set(notes)
     if not whole or not isinstance(source, dict) or not isinstance(source.get("sha256"), str):
-        raise UserError(f"{state}: damaged: its notes of source, columns and steps are not those of a run")
+        raise UserError(f"{state}: damaged: its notes about source, columns and steps are incomplete")
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> Any:
+    """A parameter's value in short: an estimator by the name of its class."""
     described = describe("", value) if not isinstance(value, dict) else value
-    return str(described.get("estimator", described)) if isinstance(described, dict) else str(described)
+    return described.get("estimator", described) if isinstance(described, dict) else described

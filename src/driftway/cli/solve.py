@@ -1,4 +1,4 @@
-"""`driftway solve`: one transport problem, from files of NumPy."""
+"""`driftway solve`: solve one transport problem, given by NumPy files."""
 
 from __future__ import annotations
 
@@ -12,44 +12,46 @@ import numpy.typing as npt
 import typer
 
 from driftway import Problem, Solution, solve
-from driftway.cli.failures import UserError, users_to_mend
+from driftway.cli.failures import UserError, as_user_error
 from driftway.cli.options import Debug
-from driftway.cli.terminal import on_terminal, result, result_json, tell
+from driftway.cli.terminal import on_terminal, print_json, print_message, print_result
 from driftway.files import read_content
 from driftway.files.atomic import replacing
 from driftway.files.npz_archive import array_in
 
 Masses = Annotated[
-    Path | None, typer.Option(help="Masses, a vector in a .npy file; all equal by default.", metavar="FILE")
+    Path | None, typer.Option(help="Masses: a vector in a .npy file. By default all equal.", metavar="FILE")
 ]
 
 
 def solve_cost(
-    cost: Annotated[Path, typer.Argument(help="The cost, a matrix in a .npy file.", metavar="COST")],
+    cost: Annotated[Path, typer.Argument(help="The cost: a matrix in a .npy file.", metavar="COST")],
     epsilon: Annotated[
-        float, typer.Option(help="The strength of the entropy, in units of the cost; 0 for none.", show_default=False)
+        float, typer.Option(help="The strength ε of the entropy, in units of the cost; 0 for none.", show_default=False)
     ],
     a: Masses = None,
     b: Masses = None,
-    tol: Annotated[float, typer.Option(help="The gap and marginal error to reach.")] = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 1000,
+    tol: Annotated[float, typer.Option(help="The tolerance for gap and marginal error.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(help="The maximal number of iterations.")] = 1000,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write: the plan to .npy, or plan, potentials and value to .npz.", metavar="FILE"),
+        typer.Option(
+            help="The output: the plan in a .npy file, or plan, potentials and value in a .npz file.", metavar="FILE"
+        ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="The result as one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Solve min ⟨γ, C⟩ + ε H(γ) over the couplings γ of a and b, and certify how good the answer is."""
+    """Solve min ⟨γ, C⟩ + ε H(γ) over the couplings γ of a and b, with a certified bound on the error."""
     if out is not None and out.suffix not in (".npy", ".npz"):
         raise UserError(f"--out must end in .npy or .npz, got {out}")
     if out is not None and not out.resolve().parent.is_dir():
         raise UserError(f"--out {out}: there is no folder {out.resolve().parent}")
     matrix, first, second = _array(cost), None if a is None else _array(a), None if b is None else _array(b)
     if matrix.ndim != 2:
-        raise UserError(f"{cost}: a matrix is wanted, got an array of shape {matrix.shape}")
-    with users_to_mend(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it did not converge is told below
+        raise UserError(f"{cost}: the cost must be a matrix, got shape {matrix.shape}")
+    with as_user_error(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a failure to converge is printed below
         problem = Problem(matrix, first, second, epsilon=epsilon)
         began = time.perf_counter()
         solution = solve(problem, tol=tol, max_iter=max_iter, progress=on_terminal())
@@ -61,10 +63,10 @@ def solve_cost(
 
 
 def _array(path: Path) -> npt.NDArray[Any]:
-    with users_to_mend():
+    with as_user_error():
         content = read_content(path)
     if content.startswith(b"PK"):
-        raise UserError(f"{path}: holds several arrays, one in a .npy file is wanted")
+        raise UserError(f"{path}: must be a .npy file with one array, got an archive")
     try:
         return array_in(content)
     except ValueError as error:
@@ -94,12 +96,12 @@ def _tell(solution: Solution, seconds: float, out: Path | None, *, as_json: bool
         "out": None if out is None else str(out),
     }
     if as_json:
-        result_json(values)
+        print_json(values)
     else:
         for name, value in values.items():
             if value is not None:
-                result(
+                print_result(
                     f"{name.replace('_', ' '):<15} {value:.12g}" if isinstance(value, float) else f"{name:<15} {value}"
                 )
     if not solution.converged:
-        tell(f"driftway: not converged: {solution.message}")
+        print_message(f"driftway: not converged: {solution.message}")

@@ -1,4 +1,4 @@
-"""An end that is asked for (Ctrl-C, SIGTERM) comes between two steps."""
+"""Stopping between two steps on Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class Stop:
-    """Whether somebody asked for the end, and by which signal."""
+    """A request to stop: true after a signal was received, whose number is `signal`."""
 
     def __init__(self) -> None:
         self._event, self.signal = threading.Event(), 0
@@ -19,11 +19,11 @@ class Stop:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> None:
-        """Sleeps, unless the end is asked for."""
+        """Sleeps until the time is over or a signal comes."""
         self._event.wait(seconds)
 
-    def ask(self, number: int, frame: FrameType | None) -> None:
-        """Takes a signal: the first one asks, the second one insists."""
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Handles a signal: the first one asks to stop, the second one interrupts at once."""
         if self:
             raise KeyboardInterrupt
         self.signal = number
@@ -32,12 +32,12 @@ class Stop:
 
 @contextmanager
 def stopping() -> Iterator[Stop]:
-    """Listens to SIGINT and SIGTERM for a while."""
+    """Context manager: handles SIGINT and SIGTERM by the `Stop` that it yields."""
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop.receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:

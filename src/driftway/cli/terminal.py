@@ -1,4 +1,4 @@
-"""What is shown where: results on stdout, everything else on stderr, bars and colours on terminals only."""
+"""Output: results on stdout, everything else on stderr, progress bars on terminals only."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from rich.progress import (
 )
 
 
-def tell(line: str) -> None:
-    """A line for people who watch."""
+def print_message(line: str) -> None:
+    """Writes a line to stderr."""
     _write(sys.stderr, line)
 
 
-def result(line: str) -> None:
-    """A line of the result."""
+def print_result(line: str) -> None:
+    """Writes a line to stdout."""
     _write(sys.stdout, line)
 
 
 def _write(stream: TextIO, line: str) -> None:
-    """At once, and above a bar if there is one.
+    """Writes a line and flushes.
 
-    Names of files may hold anything: what is not printable, such as an end of a line or a terminal's control sequence,
-    is written as an escape sequence, and so is what the stream cannot encode.
+    Names of files may hold any character. Those that are not printable, such as a line break or a control sequence of
+    terminals, are written as escape sequences, and so are those that the stream cannot encode.
     """
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -44,42 +44,41 @@ def _write(stream: TextIO, line: str) -> None:
     stream.flush()
 
 
-def result_json(values: Mapping[str, Any]) -> None:
-    """One line of JSON; what is not a finite number is null."""
-    result(json.dumps({name: plain(value) for name, value in values.items()}))
+def print_json(values: Mapping[str, Any]) -> None:
+    """Writes values to stdout as one line of JSON; infinities and NaN, which JSON lacks, are null."""
+    print_result(json.dumps({name: _json_value(value) for name, value in values.items()}))
 
 
-def plain(value: Any) -> Any:
-    """A number that JSON has, or None."""
+def _json_value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def on_terminal() -> bool:
-    """Whether somebody watches."""
+    """Whether stderr is a terminal."""
     return sys.stderr.isatty()
 
 
 class Bar:
-    """A progress bar, which may be told how far the work is and what is being done; silent without a terminal."""
+    """A progress bar with a description; it shows nothing if stderr is not a terminal."""
 
     def __init__(self, progress: Progress | None, total: int | None) -> None:
         self._progress = progress
         self._task = TaskID(0) if progress is None else progress.add_task("", total=total)
 
     def doing(self, what: str) -> None:
-        """Shows what is being done."""
+        """Changes the description."""
         if self._progress is not None:
             self._progress.update(self._task, description=escape(what))
 
     def advance(self) -> None:
-        """Shows that one more is done."""
+        """Counts one more item as done."""
         if self._progress is not None:
             self._progress.advance(self._task)
 
 
 @contextmanager
 def bar(total: int | None) -> Iterator[Bar]:
-    """A bar on stderr if that is a terminal; without a total it only shows that something goes on."""
+    """Context manager: a progress bar on stderr if that is a terminal; without a total it is a spinner."""
     if not on_terminal():
         yield Bar(None, total)
         return

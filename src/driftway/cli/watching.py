@@ -1,4 +1,4 @@
-"""A folder into which batches arrive."""
+"""Watching a folder for batches."""
 
 from __future__ import annotations
 
@@ -8,65 +8,68 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from driftway.cli.stopping import Stop
-from driftway.cli.terminal import tell
+from driftway.cli.terminal import print_message
 from driftway.files import FORMATS
 
-# Names that programs give to files they are not done with; and the seconds after which one that grows is mentioned.
+# Endings that programs give to the names of unfinished files.
 UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", ".swp", "~")
-PATIENCE = 30.0
+# A file that is still growing after this many seconds is mentioned once.
+MENTION_AFTER = 30.0
 
-Look = dict[str, tuple[int, int]]
+# Size and time of change of files, by name.
+Signatures = dict[str, tuple[int, int]]
 
 
 class Arrivals:
-    """The batches of a folder as they come: each once, in the order of their names, when it has stopped changing.
+    """The batches of a watched folder: each file once, in the order of the names, when it has stopped changing.
 
-    A file is ready when its size and its time of change are the same in two looks, which are `interval` seconds apart.
-    One that still changes holds back those after it, so that the order is that of the names; one that was refused does
-    not, and is offered again when it has changed.
+    A file is ready when its size and its time of change are the same in two looks, `interval` seconds apart. A file
+    that still changes holds back those after it, so that the order is kept. A refused file holds back none; it is
+    offered again when it has changed.
 
     Parameters
     ----------
     folder : Path
-    passed_over : callable
-        Whether a file of this name is none of ours or is done.
+    skipped : callable
+        Whether to skip a file of this name, because it is done or not a batch.
     stop : Stop
     interval : float
+        Seconds between two looks.
     idle : float, optional
-        After how many seconds without anything to do it ends; never by default.
+        Seconds without a new file after which the iteration ends; by default it never ends.
 
     """
 
     def __init__(
         self,
         folder: Path,
-        passed_over: Callable[[str], bool],
+        skipped: Callable[[str], bool],
         stop: Stop,
         interval: float,
         idle: float | None = None,
     ) -> None:
-        self._folder, self._passed_over, self._stop = folder, passed_over, stop
+        self._folder, self._skipped, self._stop = folder, skipped, stop
         self._interval, self._idle = interval, idle
-        self._refused: Look = {}
-        self._now: Look = {}
+        self._refused: Signatures = {}
+        self._now: Signatures = {}
         self._said = ""
 
     def refuse(self, name: str) -> None:
-        """Leaves the file that was given last alone until it changes."""
+        """Leaves the file that was yielded last alone until it changes."""
         self._refused[name] = self._now[name]
 
     @property
     def refused(self) -> list[str]:
-        """The files that are left alone as they are now."""
+        """The refused files that have not changed since."""
         return [name for name, signature in self._refused.items() if _signature(self._folder / name) == signature]
 
     def unchanged(self, name: str) -> bool:
-        """Whether the file that was given last is still as it was when it was found ready."""
+        """Whether the file that was yielded last has not changed since it was ready."""
         return _signature(self._folder / name) == self._now[name]
 
     def after(self, first: str | None) -> Iterator[Path | None]:
-        """Gives paths, that of the file `first` before all others, and None whenever there is nothing to do for now."""
-        before, awaited, since = Look(), None, time.monotonic()
+        """Yields paths, the file `first` before all others, and None whenever no file is ready."""
+        before, awaited, since = Signatures(), None, time.monotonic()
         while not self._stop:
             self._now = self._look()
             name = min(self._now, key=lambda name: (name != first, name), default=None)
@@ -81,23 +84,23 @@ class Arrivals:
                 yield None
                 if self._idle is not None and waited >= self._idle:
                     return
-            elif waited > PATIENCE:
+            elif waited > MENTION_AFTER:
                 self._say(f"waiting for {self._folder / name}, which is still being written")
             before = self._now
             self._stop.wait(self._interval)
 
     def _say(self, what: str) -> None:
         if what != self._said:
-            tell(f"driftway: {what}")
+            print_message(f"driftway: {what}")
         self._said = what
 
-    def _look(self) -> Look:
+    def _look(self) -> Signatures:
         try:
             names = os.listdir(self._folder)
-        except OSError as error:  # a share that is away for a while
+        except OSError as error:  # a network share may be away for a while
             self._say(f"{self._folder}: {error.strerror}")
             return {}
-        batches = [name for name in names if is_batch(name) and not self._passed_over(name)]
+        batches = [name for name in names if is_batch(name) and not self._skipped(name)]
         found = {name: _signature(self._folder / name) for name in batches}
         return {
             name: signature
@@ -107,12 +110,12 @@ class Arrivals:
 
 
 def is_batch(name: str) -> bool:
-    """Whether a file of this name may be a batch: not hidden, not unfinished, of a known format."""
+    """Whether a file of this name may be a batch: not hidden, not unfinished, and of a known format."""
     return not name.startswith((".", "~")) and not name.endswith(UNFINISHED) and Path(name).suffix.lower() in FORMATS
 
 
 def _signature(path: Path) -> tuple[int, int] | None:
-    """Size and time of change; None for what is no file (any more)."""
+    """Size and time of change of a file; None if there is no such file."""
     try:
         found = path.stat()
     except OSError:

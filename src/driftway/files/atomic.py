@@ -1,4 +1,4 @@
-"""A file that is either the old one or the new one, whenever the process ends."""
+"""Atomic replacement of files: a process that ends at any moment leaves the old file or the new one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Bytes of a name that file systems allow.
-LONGEST_NAME = 255
+# The limit of common file systems, in bytes.
+MAX_NAME_BYTES = 255
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A hidden name beside `path` to write to; it takes the place of `path` when all went well.
+    """Context manager: yields a temporary path to write to, which replaces `path` if the block raises nothing.
 
-    The name is always the same, so that what a killed process left behind is overwritten by the next one.
+    The temporary file is hidden and stands in the same folder. Its name depends on `path` alone, so that the next
+    process overwrites what a killed one left behind.
     """
     part = path.parent / _hidden(path.name)
     try:
@@ -30,8 +31,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _hidden(name: str) -> str:
-    """`.name.part`, or where that would be too long a name made of its digest."""
+    """`.name.part`, or a name made of its digest if that is too long."""
     hidden = f".{name}.part"
-    if len(os.fsencode(hidden)) <= LONGEST_NAME:
+    if len(os.fsencode(hidden)) <= MAX_NAME_BYTES:
         return hidden
     return f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.part"

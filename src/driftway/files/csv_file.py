@@ -1,4 +1,4 @@
-"""CSV: UTF-8, a header, every row as long as it."""
+"""Strict reading of CSV: UTF-8, a header, and in every row as many fields as in the header."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.files.errors import TableError
+from driftway.files.errors import MISSING_NUMBER, TableError
 
-# What Python reads as a number and nobody else does: 1_000.
-DIGITS_APART = re.compile(r"\d_\d")
+# Python reads 1_000 as a number; other programs do not, and neither do we.
+UNDERSCORE_IN_NUMBER = re.compile(r"\d_\d")
 
 
 class CsvFile:
-    """The rows of a CSV file, numbers in chosen columns; every complaint names the line."""
+    """The content of a CSV file. Errors name the line and the column."""
 
     def __init__(self, name: str, content: bytes, separator: str) -> None:
         self._name, self._separator, self._text = name, separator, _decoded(name, content)
@@ -30,12 +30,12 @@ class CsvFile:
         self.names = header
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
-        """The columns `numbers` as an array n×d, and the columns `texts` as lists; None where one is empty."""
+        """The columns `numbers` as an array n×d, and the columns `texts` as lists with None for empty fields."""
         entries, self._lines = array("d"), array("q")
         at = {name: j for j, name in enumerate(self.names)}
         number_at, text_at = ([at[name] for name in names] for names in (numbers, texts))
         found: list[list[str | None]] = [[] for _ in texts]
-        number = _number if DIGITS_APART.search(self._text) else float
+        number = _number if UNDERSCORE_IN_NUMBER.search(self._text) else float
         rows = self._rows()
         next(rows)
         for line, row in rows:
@@ -53,7 +53,7 @@ class CsvFile:
         return matrix, dict(zip(texts, found, strict=True))
 
     def place(self, row: int) -> str:
-        """Where a row is, for a person with an editor."""
+        """The line of a row, as error messages name it."""
         return f"line {self._lines[row]}"
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -70,9 +70,9 @@ class CsvFile:
             try:
                 _number(row[j])
             except ValueError:
-                problem = f"{row[j]!r} is not a number" if row[j].strip() else "a number is missing"
+                problem = f"{row[j]!r} is not a number" if row[j].strip() else MISSING_NUMBER
                 return TableError(self._name, problem, place=f"line {line}", column=self.names[j])
-        raise AssertionError("every field is a number after all")
+        raise AssertionError("unreachable: some field of the row was not a number")
 
 
 def _decoded(name: str, content: bytes) -> str:
@@ -91,7 +91,10 @@ def _number(text: str) -> float:
 
 
 def typed(texts: list[Any]) -> list[Any]:
-    """Whole numbers if all are written as such, else numbers if all are, else the texts; "007" is a text."""
+    """Texts as integers if all of them are integers, else as floats if all are numbers, else as they are.
+
+    Numbers with leading zeros, such as "007", are texts.
+    """
     given = [text for text in texts if text is not None]
     for kind in (int, float):
         try:

@@ -1,13 +1,15 @@
-"""What is wrong with a file, in one line."""
+"""Errors about files, each in one line."""
 
 from __future__ import annotations
 
-# Characters of a message's part: a cell or a name may be as long as a book.
-LONGEST = 300
+# What is wrong with an empty cell of a feature.
+MISSING_NUMBER = "a number is missing; fill it in or remove the row"
+# Longer cells and names are shortened in messages.
+MAX_CHARACTERS = 300
 
 
 class TableError(ValueError):
-    """A file that cannot be used; the message says which file, where in it, which column, and what is wrong.
+    """Error for a file that cannot be used; its message names the file, the place in it, the column and the problem.
 
     Parameters
     ----------
@@ -16,13 +18,14 @@ class TableError(ValueError):
     problem : str
         What is wrong.
     place : str, optional
-        Where in the file.
+        Where in the file, for example "line 3".
     column : str, optional
-        The column that is not as it should be.
+        The column with the problem.
 
     Attributes
     ----------
-    column : the column that is not as it should be, if it is one
+    column : str or None
+        The column with the problem, if there is a single one.
 
     Examples
     --------
@@ -41,11 +44,11 @@ class TableError(ValueError):
 
 
 def shortened(text: str) -> str:
-    """A text on one line, without its middle if it is long."""
+    """A text on one line; if it is long, its middle is left out."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    return line if len(line) <= MAX_CHARACTERS else f"{line[: MAX_CHARACTERS // 2]} … {line[-MAX_CHARACTERS // 2 :]}"
 
 
 def in_short(error: BaseException) -> str:
-    """What an error says, or what it is if it says nothing."""
+    """The message of an error on one line, or the name of its class if it has no message."""
     return shortened(str(error)) or type(error).__name__

@@ -1,24 +1,26 @@
-"""How much memory a file may ask for: in proportion to its size, whatever it declares."""
+"""Limits of memory for reading a file: they depend on its size, not on what its header declares."""
 
 from __future__ import annotations
 
 import os
 
-# Bytes that any file may unpack to, and beyond these how many for each of its own: tables of numbers shrink by a factor
-# of two to twenty when they are compressed, constant ones by a thousand.
-FREELY, RATIO = 2**26, 100
-# The share of the machine's memory that a file may take as it is; read, it takes several times as much.
-OF_MEMORY = 0.25
+# Every file may unpack to this many bytes.
+ALWAYS_ALLOWED = 2**26
+# Larger ones may unpack to this multiple of their size. Compression shrinks tables of numbers by a factor of two to
+# twenty, and constant tables by a thousand.
+MAX_EXPANSION = 100
+# The largest file, as a share of the machine's memory. Reading it takes several times its size.
+MAX_SHARE_OF_MEMORY = 0.25
 
 
 def unpacked_limit(size: int) -> int:
-    """The most bytes that a file of this size may unpack to."""
-    return max(FREELY, RATIO * size)
+    """The largest number of bytes that a file of this size may unpack to."""
+    return max(ALWAYS_ALLOWED, MAX_EXPANSION * size)
 
 
 def size_limit() -> float:
-    """The most bytes that a file may have; infinite where the machine does not say how much memory it has."""
+    """The size of the largest file that is read; infinite if the system does not tell its memory."""
     try:
-        return OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return MAX_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return float("inf")

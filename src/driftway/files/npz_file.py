@@ -1,4 +1,4 @@
-"""NPZ: every vector is a column, and the columns of a matrix `X` are called `X0`, `X1` and so on."""
+"""NPZ files as tables: a vector is a column, and a matrix `X` has the columns `X0`, `X1` and so on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NpzFile:
         try:
             arrays = read_arrays(content)
         except ValueError as error:
-            raise TableError(name, f"not a whole NPZ file of numbers and strings ({error})") from None
+            raise TableError(name, f"not a valid NPZ file of numbers and strings ({error})") from None
         self._name = name
         self._columns = dict(self._vectors(arrays))
         self.names = [column for key, array in arrays.items() for column in _names(key, array)]
@@ -39,20 +39,20 @@ class NpzFile:
         return matrix, {name: [_plain(value) for value in self._columns[name].tolist()] for name in texts}
 
     def place(self, row: int) -> str:
-        """Where a row is, counted from 1."""
+        """The number of a row, from 1, as error messages name it."""
         return f"row {row + 1}"
 
     def _vectors(self, arrays: dict[str, npt.NDArray[Any]]) -> list[tuple[str, npt.NDArray[Any]]]:
         found: list[tuple[str, npt.NDArray[Any]]] = []
         for key, array in arrays.items():
             if array.ndim not in (1, 2):
-                raise TableError(self._name, f"array {key!r} has {array.ndim} dimensions, 1 or 2 are wanted")
+                raise TableError(self._name, f"array {key!r} must have 1 or 2 dimensions, got {array.ndim}")
             parts = [array] if array.ndim == 1 else list(array.T)
             found += zip(_names(key, array), parts, strict=True)
         lengths = {key: len(array) for key, array in arrays.items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{key!r} {length}" for key, length in lengths.items())
-            raise TableError(self._name, f"the arrays differ in their numbers of rows: {told}")
+            raise TableError(self._name, f"the arrays must have the same number of rows, got {told}")
         return found
 
 

@@ -1,4 +1,4 @@
-"""Parquet, by PyArrow."""
+"""Reading and writing of Parquet files by PyArrow."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.files.errors import TableError, in_short
+from driftway.files.errors import MISSING_NUMBER, TableError, in_short
 from driftway.files.limits import unpacked_limit
 
-# What a column's chunk declares: bytes before they are compressed, and values; and the bytes of a number.
-SIZES, CELL = ("total_uncompressed_size", "num_values"), 8
+# What a chunk of a column declares: its bytes before compression, and its values.
+DECLARED_SIZES = ("total_uncompressed_size", "num_values")
+BYTES_PER_NUMBER = 8
 
 
 class ParquetFile:
-    """The columns of a Parquet file; those that are asked for are read, if the file may be as large as it declares."""
+    """The content of a Parquet file. The declared sizes are checked first, and only the wanted columns are read."""
 
     def __init__(self, name: str, content: bytes) -> None:
         _pyarrow()
@@ -30,20 +31,20 @@ class ParquetFile:
             self.names = list(self._file.schema_arrow.names)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
-        """The columns `numbers` as an array n×d, and the columns `texts` as lists; None where one is empty."""
+        """The columns `numbers` as an array n×d, and the columns `texts` as lists with None for missing values."""
         with self._reading():
             leaves = (self._file.schema.column(k) for k in range(len(self._file.schema)))
-            # Texts are held once each, however often they are repeated.
+            # Repeated texts are kept in memory once.
             strings = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
             self._table = self._opened(strings).read(columns=[*numbers, *texts])
-            # Rows that a file declares and does not have are noticed here.
+            # PyArrow raises here if the file has fewer rows than it declares.
             matrix = np.empty((self._table.num_rows, len(numbers)))
             for j, name in enumerate(numbers):
                 matrix[:, j] = self._numbers(name)
             return matrix, {name: [_plain(value) for value in _values(self._table[name])] for name in texts}
 
     def place(self, row: int) -> str:
-        """Where a row is, counted from 1."""
+        """The number of a row, from 1, as error messages name it."""
         return f"row {row + 1}"
 
     def _opened(self, strings: list[str]) -> Any:
@@ -51,27 +52,27 @@ class ParquetFile:
         return parquet.ParquetFile(pyarrow.BufferReader(self._content), read_dictionary=strings)
 
     def _check(self) -> None:
-        """Compares what the file declares with its size."""
+        """Raises if the file declares more than its size allows."""
         declared, limit = self._file.metadata, unpacked_limit(len(self._content))
         groups = [declared.row_group(k) for k in range(declared.num_row_groups)]
         chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
-        bytes_, cells = (sum(max(getattr(chunk, key), 0) for chunk in chunks) for key in SIZES)
+        bytes_, cells = (sum(max(getattr(chunk, key), 0) for chunk in chunks) for key in DECLARED_SIZES)
         cells = max(cells, declared.num_rows * declared.num_columns)
         if min([declared.num_rows, *(group.num_rows for group in groups)]) < 0:
-            raise ValueError("a negative number of rows is declared")
-        if max(bytes_, cells * CELL) > limit:
+            raise ValueError("it declares a negative number of rows")
+        if max(bytes_, cells * BYTES_PER_NUMBER) > limit:
             told = f"its {len(self._content)} bytes declare {cells} cells and {bytes_} bytes"
             raise ValueError(f"{told}, more than the {limit} bytes that are allowed for this size")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turns whatever PyArrow raises into one line."""
+        """Turns any error of PyArrow into a `TableError` of one line."""
         try:
             yield
         except TableError:
             raise
         except Exception as error:
-            raise TableError(self._name, f"not a whole Parquet file ({in_short(error)})") from None
+            raise TableError(self._name, f"not a valid Parquet file ({in_short(error)})") from None
 
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         pyarrow, _ = _pyarrow()
@@ -84,12 +85,12 @@ class ParquetFile:
             raise TableError(self._name, f"{value!r} is not a number", place=self.place(row), column=name)
         if column.null_count:
             row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise TableError(self._name, "a number is missing", place=self.place(row), column=name)
+            raise TableError(self._name, MISSING_NUMBER, place=self.place(row), column=name)
         return column.cast(pyarrow.float64(), safe=False).to_numpy()
 
 
 def _values(column: Any) -> list[Any]:
-    """A column as a list; what is repeated is one object."""
+    """A column as a list; repeated values are the same object."""
     found: list[Any] = []
     for chunk in column.chunks:
         if not hasattr(chunk, "dictionary"):
@@ -112,7 +113,7 @@ def write_parquet(file: IO[bytes], columns: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and strings as they are, anything else (a date, a decimal) by its text."""
+    """Numbers and strings as they are, anything else (a date, a decimal) as text."""
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 

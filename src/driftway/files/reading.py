@@ -1,4 +1,4 @@
-"""A file's features, labels and ids, checked."""
+"""Reading a table: its features, labels and ids, checked."""
 
 from __future__ import annotations
 
@@ -20,22 +20,27 @@ from driftway.files.limits import size_limit, unpacked_limit
 from driftway.files.npz_file import NpzFile
 from driftway.files.parquet_file import ParquetFile
 
-# The formats by the ending of a file's name.
+# Formats by the extension of the file's name.
 FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz"}
-# Where pandas puts row numbers in Parquet files.
-INDEX = re.compile(r"__index_level_\d+__")
-MANY = 8
+# The columns in which pandas keeps its index in Parquet files.
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+# A message about a missing column lists at most this many of those that are there.
+LISTED_COLUMNS = 8
 
 
 class Columns(NamedTuple):
-    r"""Which columns of a file are wanted.
+    r"""The columns to read from a file, by role.
 
     Attributes
     ----------
-    features : their names; None for all but label and id
-    label : its name, if one is wanted
-    id : its name, if one is wanted
-    needed : which of label and id must be there
+    features : tuple of str or None
+        Names of the features; None for all columns except label and id.
+    label : str or None
+        Name of the column of labels, if it is wanted.
+    id : str or None
+        Name of the column of ids, if it is wanted.
+    needed : set of str
+        Which of "label" and "id" must be in the file.
 
     Examples
     --------
@@ -56,16 +61,22 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    r"""The content of a file: n rows of finite numbers, and the label and id of each if there are any.
+    r"""The content of a file: n rows of finite features, with their labels and ids if the file has them.
 
     Attributes
     ----------
-    file : its name, for messages
-    digest : SHA-256 of the file
-    names : of the features
-    X : the features, n×d
-    labels, ids : one per row, None where one is missing; None if there is no such column
-    place : where a row is in the file, in words
+    file : str
+        The name of the file, for messages.
+    digest : str
+        The SHA-256 digest of the file.
+    names : tuple of str
+        The names of the features.
+    X : array of shape (n, d)
+        The features.
+    labels, ids : list or None
+        One entry per row, None where it is missing; None if there is no such column.
+    place : callable
+        From the index of a row to its place in the file, for example "line 3".
 
     Examples
     --------
@@ -87,16 +98,20 @@ class Table:
 
 
 def format_of(path: Path) -> str:
-    """The format that the ending of a file's name says: "csv", "parquet" or "npz".
+    """The format of a file by the extension of its name: "csv", "parquet" or "npz".
 
     Parameters
     ----------
     path : Path
 
+    Returns
+    -------
+    str
+
     Raises
     ------
     TableError
-        If the ending is not one of `FORMATS`.
+        If the extension is not one of `FORMATS`.
 
     Examples
     --------
@@ -108,24 +123,28 @@ def format_of(path: Path) -> str:
     """
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        what = f"the ending {path.suffix!r}" if path.suffix else "a name without an ending"
-        raise TableError(str(path), f"{what} says no format that is known here ({', '.join(FORMATS)})")
+        got = f"unknown extension {path.suffix!r}" if path.suffix else "the name has no extension"
+        raise TableError(str(path), f"{got}; it must be one of {', '.join(FORMATS)}")
     return kind
 
 
 def read_content(path: Path) -> bytes:
-    """The bytes of a file, unless they are more than fit into memory.
+    """The bytes of a file, if they fit into memory.
 
-    A hole in a sparse file takes no space on the disk, but it would in memory.
+    The size is checked first, since a sparse file may be far larger than the space it takes on the disk.
 
     Parameters
     ----------
     path : Path
 
+    Returns
+    -------
+    bytes
+
     Raises
     ------
     TableError
-        If it is not there, cannot be read, or is too large.
+        If the file does not exist, cannot be read, or is too large.
 
     Examples
     --------
@@ -139,7 +158,7 @@ def read_content(path: Path) -> bytes:
     try:
         size, limit = path.stat().st_size, size_limit()
         if size > limit:
-            raise TableError(str(path), f"its {size} bytes are more than the {limit:.0f} that fit into memory")
+            raise TableError(str(path), f"the file is too large: {size} bytes, at most {limit:.0f} fit into memory")
         return path.read_bytes()
     except FileNotFoundError:
         raise TableError(str(path), "there is no such file") from None
@@ -150,18 +169,18 @@ def read_content(path: Path) -> bytes:
 
 
 def read_table(path: Path, columns: Columns, *, separator: str | None = None, content: bytes | None = None) -> Table:
-    r"""Reads and checks a CSV, Parquet or NPZ file.
+    r"""Reads a CSV, Parquet or NPZ file and checks its content.
 
     Parameters
     ----------
     path : Path
-        The file; its ending says its format. Parquet needs PyArrow.
+        The file; the extension of its name says its format. Parquet needs PyArrow.
     columns : Columns
-        Which ones are wanted.
+        The columns to read.
     separator : str, optional
-        Of the fields of a CSV file: a comma, or a tab if the name ends in .tsv.
+        The separator of fields in a CSV file. By default a comma, or a tab if the name ends in .tsv.
     content : bytes, optional
-        What the file holds, if it has been read already.
+        The bytes of the file, if they have been read already.
 
     Returns
     -------
@@ -170,7 +189,7 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     Raises
     ------
     TableError
-        If the file cannot be read, a column is missing, or a feature is not a finite number; the message says where.
+        If the file cannot be read, a column is missing, or a feature is not a finite number. The message says where.
 
     Examples
     --------
@@ -180,9 +199,9 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     >>> table = read_table(Path("source.csv"), Columns(label="class", id="id"), content=content)
     >>> table.names, table.X.tolist(), table.labels
     (('height', 'weight'), [[1.7, 70.0], [1.9, 90.0]], ['a', 'b'])
-    >>> read_table(Path("batch.csv"), Columns(), content=b"height,weight\n1.9,\n")
+    >>> read_table(Path("batch.csv"), Columns(), content=b"height,weight\n1.9,heavy\n")
     Traceback (most recent call last):
-    driftway.files.errors.TableError: batch.csv: line 2, column 'weight': a number is missing
+    driftway.files.errors.TableError: batch.csv: line 2, column 'weight': 'heavy' is not a number
 
     """
     kind = format_of(path)
@@ -191,7 +210,7 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
         return _read(path, kind, columns, separator, content)
     except (TableError, ImportError):
         raise
-    except Exception as error:  # whatever a file holds, it is the file that is wrong
+    except Exception as error:  # readers may raise anything for a damaged file
         raise TableError(str(path), f"cannot be read ({type(error).__name__}: {in_short(error)})") from error
 
 
@@ -214,15 +233,15 @@ def _read(path: Path, kind: str, columns: Columns, separator: str | None, conten
 
 
 def _with_gaps(values: list[Any] | None) -> list[Any] | None:
-    """None in the place of NaN, which is how some programs write that there is no label."""
+    """The values with None instead of NaN, which some programs write for a missing label."""
     return None if values is None else [None if value != value else value for value in values]
 
 
 def _chosen(file: str, names: list[str], columns: Columns) -> tuple[tuple[str, ...], list[str]]:
-    """The features, and which of label and id are there."""
+    """The names of the features, and those of label and id that are in the file."""
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
-        raise TableError(file, "there are several columns of this name", column=twice[0])
+        raise TableError(file, "several columns have this name", column=twice[0])
     others, there = [], set(names)
     for role, name in (("label", columns.label), ("id", columns.id)):
         if name in there and name is not None:
@@ -234,20 +253,22 @@ def _chosen(file: str, names: list[str], columns: Columns) -> tuple[tuple[str, .
             if name not in there:
                 raise _missing(file, names, name)
         return columns.features, others
-    left = [name for name in names if name not in (columns.label, columns.id) and not INDEX.fullmatch(name)]
+    left = [name for name in names if name not in (columns.label, columns.id) and not PANDAS_INDEX.fullmatch(name)]
     if "" in left:
-        raise TableError(file, f"column {names.index('') + 1} has no name, so the features must be named")
+        problem = f"column {names.index('') + 1} has no name; give it one, or choose the features by name"
+        raise TableError(file, problem)
     if not left:
-        raise TableError(file, "there is no column left for features")
+        raise TableError(file, "there are no features: all columns are label or id")
     return tuple(left), others
 
 
 def _missing(file: str, names: list[str], name: str) -> TableError:
     close = get_close_matches(name, names, 1)
-    shown = ", ".join(map(repr, names[:MANY])) + (f" and {len(names) - MANY} more" if len(names) > MANY else "")
-    hint = f"did you mean {close[0]!r}?" if close else f"it has {shown}"
+    more = len(names) - LISTED_COLUMNS
+    shown = ", ".join(map(repr, names[:LISTED_COLUMNS])) + (f" and {more} more" if more > 0 else "")
+    hint = f"the most similar one is {close[0]!r}" if close else f"its columns are {shown}"
     if len(names) == 1 and re.search("[;\t|]", names[0]):
-        hint = f"its only column is {names[0]!r}: is the separator another one?"
+        hint = f"its only column is {names[0]!r}, so the separator may be another one"
     return TableError(file, f"there is no column {name!r}; {hint}", column=None)
 
 
@@ -260,18 +281,18 @@ def _check_rows(file: str, X: npt.NDArray[np.float64], names: tuple[str, ...], p
         problem = f"{X[row, j]:g} is not a finite number"
         raise TableError(file, problem, place=place(int(row)), column=names[j])
     if not (X[0] != X).any():
-        raise TableError(file, f"at least two different points are needed, there {_counted(len(X))}")
+        raise TableError(file, f"at least two different rows are needed, but there {_counted(len(X))}")
 
 
 def _check_texts(file: str, texts: dict[str, list[Any]], size: int) -> None:
-    """Repeated texts are packed well and written out in full: they have the limit of all that is unpacked."""
+    """Raises if the texts are longer than the file may unpack to: repeated texts compress to almost nothing."""
     limit = unpacked_limit(size)
     for name, values in texts.items():
         length = sum(len(value) for value in values if isinstance(value, str))
         if length > limit:
-            told = f"{length} characters of text, more than the {limit} that are allowed for a file of {size} bytes"
+            told = f"{length} characters of text are more than the {limit} that are allowed for a file of {size} bytes"
             raise TableError(file, told, column=name)
 
 
 def _counted(rows: int) -> str:
-    return "is one row" if rows == 1 else f"are {rows} rows, all alike"
+    return "is one" if rows == 1 else f"are {rows} equal ones"

@@ -1,4 +1,4 @@
-"""Columns to a file, in the format that its name says."""
+"""Writing a table to a file, in the format that its name says."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from driftway.files.atomic import replacing
 from driftway.files.parquet_file import write_parquet
 from driftway.files.reading import format_of
 
-# What a cell begins with that a spreadsheet executes, or skips to see what comes next.
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# A spreadsheet may execute cells that begin so.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, escape: bool = False) -> None:
     """Writes columns of equal length to a CSV, Parquet or NPZ file, as a whole or not at all.
 
-    Every number is written to its last bit. What is missing (None, and NaN) is left empty in CSV.
+    Numbers are written exactly. In CSV, missing values (None and NaN) are empty fields.
 
     Parameters
     ----------
     path : Path
-        The file; its ending says its format. Parquet needs PyArrow. A file that is there is replaced at the end.
+        The file; the extension of its name says its format. Parquet needs PyArrow. An existing file is replaced when
+        the new one is complete.
     columns : mapping of str to sequence
         The columns by name.
     escape : bool, optional
-        Whether texts in CSV that a spreadsheet would take for a formula have an apostrophe before them.
+        Whether to put an apostrophe before texts in CSV that a spreadsheet would execute as a formula.
 
     Raises
     ------
     TableError
-        If the ending says no known format.
+        If the extension says no known format.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, escape: boo
             with part.open("wb") as file:
                 write_parquet(file, plain)
         elif kind == "npz":
-            # Not by np.savez, which has arguments of its own that a column may be called like.
+            # np.savez would take a column called `file` for its own argument.
             with zipfile.ZipFile(part, "w") as archive:
                 for name, column in plain.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
@@ -73,14 +74,14 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, escape: boo
 
 
 def append_row(path: Path, row: Mapping[str, Any], *, escape: bool = False) -> None:
-    """Adds one row at the end of a CSV file that `write_table` wrote, in the same form.
+    """Appends one row to a CSV file that `write_table` wrote, in the same form.
 
     Parameters
     ----------
     path : Path
         The file.
     row : mapping of str to value
-        What it has in every column, in their order.
+        The values by column, in the order of the columns.
     escape : bool, optional
         As for `write_table`.
 
@@ -109,13 +110,13 @@ def _write_rows(text: TextIO, path: Path, rows: Iterable[tuple[Any, ...]], escap
     writer, quoting = csv.writer(text, **form), csv.writer(text, **form, quoting=csv.QUOTE_ALL)
     shown = _escaped if escape else _shown
     for row in rows:
-        # Not every version of Python quotes an end of line of old.
+        # Not every version of Python quotes a field with a carriage return.
         returns = any(isinstance(value, str) and "\r" in value for value in row)
         (quoting if returns else writer).writerow(map(shown, row))
 
 
 def _plain(column: Sequence[Any]) -> list[Any]:
-    """Values of Python's own, of one kind: texts where there are any, fractions likewise, and whole numbers exactly."""
+    """The values as Python objects of one type: all texts if one is a text, else all floats if one is a float."""
     values = [value.item() if isinstance(value, np.generic) else value for value in column]
     kinds = {type(value) for value in values}
     kind = str if str in kinds else float if float in kinds and int in kinds else None
@@ -123,11 +124,11 @@ def _plain(column: Sequence[Any]) -> list[Any]:
 
 
 def _vector(column: list[Any]) -> npt.NDArray[Any]:
-    """Numbers as they are; texts where there are any, "" for what is missing."""
+    """The column as an array of numbers, or of texts if it has any; a missing text is ""."""
     if any(isinstance(value, str) for value in column):
         return np.array(["" if value is None else str(value) for value in column])
     if column and all(type(value) is int for value in column) and min(column) >= 0 and max(column) < 2**64:
-        # Left to itself, NumPy makes floats of integers on both sides of 2⁶³.
+        # By default NumPy turns integers on both sides of 2⁶³ into floats.
         return np.array(column, np.uint64 if max(column) >= 2**63 else np.int64)
     return np.array([math.nan if value is None else value for value in column])
 
@@ -137,7 +138,7 @@ def _shown(value: Any) -> Any:
 
 
 def _escaped(value: Any) -> Any:
-    """A text that begins a formula, but for numbers, behind an apostrophe, as spreadsheets have it."""
-    if isinstance(value, str) and value.startswith(FORMULAS) and not NUMBER.fullmatch(value):
+    """The value, with an apostrophe before a text that a spreadsheet would take for a formula."""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(value):
         return f"'{value}"
     return _shown(value)

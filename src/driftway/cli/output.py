@@ -1,49 +1,51 @@
-"""What `driftway adapt` says while it runs: a line per batch for people, or one of JSON for programs."""
+"""Output of `driftway adapt`: a line per batch, or one of JSON, and the report."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from driftway.cli.run import Run
-from driftway.cli.terminal import result, result_json, tell
+from driftway.cli.terminal import print_json, print_message, print_result
 from driftway.files import Table
 
 
-class Teller:
-    """Tells of steps as they are made, draws the report when there is time, and says in the end where things are."""
+class Output:
+    """Prints a line for every step, writes the report, and says at the end where the files are."""
 
     def __init__(self, run: Run, label: str, *, as_json: bool, draws: bool) -> None:
         self._run, self._label, self._as_json, self._draws = run, label, as_json, draws
         self._steps, self._drawn, self._labels_told = 0, -1, False
 
     def step(self, line: dict[str, Any], batch: Table) -> None:
-        """Tells of one step."""
+        """Prints one step."""
         if batch.labels is not None and not self._labels_told:
             self._labels_told = True
-            tell(f"driftway: {batch.file} has labels ({self._label}): used to report, never to adapt")
+            print_message(f"driftway: {batch.file} has labels ({self._label}): they are scored, never adapted to")
         if line["warning"]:
-            tell(f"driftway: warning: {batch.file}: {line['warning']}")
+            print_message(f"driftway: warning: {batch.file}: {line['warning']}")
         if self._as_json:
-            result_json({**line, "predictions": str(self._run.places.predictions(line["batch"]))})
+            print_json({**line, "predictions": str(self._run.places.predictions(line["batch"]))})
         else:
             if not self._steps:
-                result(f"{'step':>5}  {'points':>6}  {'answer':<21}  {'moved':>7}  {'drift':>7}  {'score':>6}  batch")
-            result(_row(line, line[self._run.score_name]))
+                print_result(
+                    f"{'step':>5}  {'points':>6}  {'answer':<21}  {'moved':>7}  {'drift':>7}  {'score':>6}  batch"
+                )
+            print_result(_row(line, line[self._run.score_name]))
         self._steps += 1
 
     def draw(self) -> None:
-        """Draws the report, unless nothing has happened since."""
+        """Writes the report, unless no step was made since the last time."""
         steps = len(self._run.ledger)
         if not self._draws or steps == self._drawn:
             return
         self._drawn = steps
         try:
             self._run.draw()
-        except Exception as error:  # the run is more than its report; the next step draws it again
-            tell(f"driftway: no report: {error}")
+        except Exception as error:  # a run goes on without its report
+            print_message(f"driftway: no report: {error}")
 
     def finish(self) -> None:
-        """Says where everything is."""
+        """Writes the report and prints where all files are."""
         self.draw()
         if self._as_json:
             return
@@ -51,7 +53,7 @@ class Teller:
         steps = "1 batch" if self._steps == 1 else f"{self._steps} batches"
         there = f"{places.out / 'predictions'}, {places.history}"
         there += f", {places.report}" if places.report.exists() else ""
-        tell(f"driftway: adapted to {steps}" + (f": {there}" if len(self._run.ledger) else ""))
+        print_message(f"driftway: adapted to {steps}" + (f": {there}" if len(self._run.ledger) else ""))
 
 
 def _row(line: dict[str, Any], score: float | None) -> str:
