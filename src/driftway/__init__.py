@@ -14,7 +14,7 @@ from driftway.regularizers import Custom, GroupLasso, Laplacian, Regularizer, Ti
 from driftway.solvers import ConditionalGradient, ForwardBackward
 from driftway.solvers.solve import sinkhorn, solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdaptationWarning",

@@ -1,0 +1,1 @@
+"""The wheel and the source distribution: built twice, looked into, and tested where nothing else is installed."""
