@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.drift import regression, summary, tables
+from benchmarks.drift import faults, regression, summary, tables
 from benchmarks.drift.families import FAMILIES
 from benchmarks.drift.peers import TOLD
 from benchmarks.drift.summary import Run
@@ -59,6 +59,7 @@ def page(runs: list[Run]) -> str:
     parts += [distribution(runs), "### The ten worst streams", worst_table(runs)]
     for family, group in _families(runs).items():
         parts += [f"## {FAMILIES[family].capitalize()}", *tables_of(family, group)]
+    parts += faults.section()
     return "\n\n".join(parts) + "\n"
 
 

@@ -138,10 +138,15 @@ class SourceLearner(BaseEstimator):
         """The user's estimator, or the paper's."""
         return self._default_estimator() if self.estimator is None or _is_auto(self.estimator) else self.estimator
 
+    def _carried_estimator(self, size: int) -> Any:
+        """What is trained on so many carried points at every step, so never the automatic one."""
+        return self._own_estimator()
+
     def _trained(self, sample: Sample) -> Any:
-        """The estimator of the transported source: trained at every step, so never the automatic one."""
+        """The estimator of the transported source."""
         with single_blas():
-            return fitted_clone(self._own_estimator(), sample.points, sample.targets, sample.weights)
+            estimator = self._carried_estimator(len(sample.points))
+            return fitted_clone(estimator, sample.points, sample.targets, sample.weights)
 
     @property
     def _carried(self) -> Carried:

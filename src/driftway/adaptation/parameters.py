@@ -31,7 +31,7 @@ CLASSIFIER = (
         "What answers.",
         '"auto" is a calibrated vote of usual classifiers, chosen on the source alone and fitted once; None is '
         "1-nearest-neighbour, as in the paper. On the transported source it is trained at every step, so there "
-        '"auto" is 1-nearest-neighbour, too.',
+        '"auto" is 5 nearest neighbours, or 1 where transport is the only hypothesis.',
     ),
     Parameter(
         "hypotheses",

@@ -20,7 +20,7 @@ from driftway.adaptation.hypotheses.hypothesis import Fit, Hypothesis
 from driftway.adaptation.hypotheses.selected import Selected
 from driftway.adaptation.hypotheses.sensors import Sensors
 from driftway.adaptation.hypotheses.transport import Transported, TransportedSource
-from driftway.adaptation.judge import UNEXPLAINED, Beliefs, Contest, Rivalry, credited, judged, unexplained
+from driftway.adaptation.judge import UNEXPLAINED, UNUSUAL, Beliefs, Contest, Rivalry, credited, judged, unexplained
 from driftway.adaptation.source.classes import REACH
 from driftway.adaptation.source.view import SourceView
 
@@ -152,31 +152,56 @@ class Tracker:
         moved = self.surprise(self.start(), batch, b)
         surprised = far > state.usual + SURPRISE
         usual = state.usual + RATE * min(far - state.usual, SURPRISE)
-        if not surprised and not state.surprised:
-            told = self._step(state, batch, b, False)
-            after = replace(told.state, usual=usual, before=state.before)
-            return replace(told, state=after, far=float(np.exp(far)), drift=float(np.exp(moved)))
-        # A fault, a jump, or a return. Whichever it is, the state before is remembered; where another one expected this
-        # batch, the stream goes on from there, so that a fault has changed nothing. Right after a single surprise the
-        # state before it need be less clearly better; several in a row are no fault.
+        begun, returns, before = state, False, state.before
+        if surprised or state.surprised:
+            begun, returns, before = self._begun(state, batch, b, far, moved, surprised)
+        told = self._step(replace(begun, aside=state.aside), batch, b, surprised and not returns)
+        # The batch may be as near as usual and all the same a fault: it is small, or in one feature only.
+        startled = self._startled(begun, told)
+        if startled or surprised:
+            before = (replace(begun if startled else state, before=()), *before)[:REMEMBERED]
+        surprised = startled or (surprised and not returns)
+        after = replace(told.state, usual=usual, before=before, surprised=surprised)
+        return replace(told, state=after, far=float(np.exp(far)), drift=float(np.exp(moved)))
+
+    def _begun(
+        self, state: TrackerState, batch: Double, b: Double, far: float, moved: float, surprised: bool
+    ) -> tuple[TrackerState, bool, tuple[TrackerState, ...]]:
+        """Where a stream goes on from after a fault, a jump, or a return: whether it is an older state, and the rest.
+
+        Whichever it was, the state before is remembered; where another one expected this batch, the stream goes on from
+        there, so that a fault has changed nothing. Right after a single surprise the state before it need be less
+        clearly better, and no better where the transported source took over in it: one batch says little, and if it was
+        right it takes over again. Several surprises in a row are no fault but a motion, so they are not gone back into.
+        """
         others = [*state.before, self.start()]
         distances = np.array([*(self.surprise(other, batch, b) for other in state.before), moved])
+        if state.surprised and len(state.before) == REMEMBERED and all(other.surprised for other in state.before):
+            distances[:-1] = np.inf
         margins = np.full(len(others), RETURNED)
         single = state.surprised and not others[0].surprised
-        margins[0] *= 0.5 if single else 1.0
+        if single:
+            margins[0] = 0.0 if state.rivalry.overrules and not others[0].rivalry.overrules else 0.5 * RETURNED
         best = int(np.argmin(distances + margins))
         # A state to return to is one that is hardly surprised itself; the one before a fault may have grown old by it.
         hardly = distances[best] < state.usual + 0.5 * SURPRISE or (single and best == 0)
-        returns = bool(hardly and distances[best] < far - margins[best])
-        told = self._step(
-            replace(others[best], aside=state.aside) if returns else state, batch, b, surprised and not returns
-        )
-        before = state.before
-        if surprised:
-            kept = [other for number, other in enumerate(before) if not (returns and number == best)]
-            before = (replace(state, before=()), *kept)[:REMEMBERED]
-        after = replace(told.state, usual=usual, before=before, surprised=surprised and not returns)
-        return replace(told, state=after, far=float(np.exp(far)), drift=float(np.exp(moved)))
+        if not (hardly and distances[best] < far - margins[best]):
+            return state, False, state.before
+        kept = tuple(other for number, other in enumerate(state.before) if not (surprised and number == best))
+        return others[best], True, kept
+
+    def _startled(self, before: TrackerState, told: Told) -> bool:
+        """Whether others answer than before a batch, and did not by degrees.
+
+        The hypothesis that was believed leaves more than may remain unexplained, or the transported source took over.
+        """
+        if told.aside or before.rivalry.overrules:
+            return False
+        believed = int(np.argmax(before.beliefs[0].shares))
+        usual = before.beliefs[0].misfits[believed] + before.beliefs[0].energies[believed]
+        fit = told.fits[0][believed]
+        left = fit.misfit + fit.energy > max(UNEXPLAINED, UNUSUAL * usual)
+        return bool(left or told.state.rivalry.overrules)
 
     def surprise(self, state: TrackerState, batch: Double, b: Double) -> float:
         """How far a batch is from what the answering hypothesis expects, as the logarithm of a multiple of chance.
@@ -229,6 +254,18 @@ class Tracker:
             ]
         return tuple(sorted(found, key=lambda voice: -voice.weight))
 
+    def _simply_left(self, fits: tuple[tuple[Fit, ...], ...]) -> float:
+        """The nats that are left by those who have a map or a mix, but not both.
+
+        Together these make nearly anything of a large jump, by maps that flatten features and mixes of few classes.
+        """
+        return min(
+            each.misfit + each.energy
+            for panel, own in zip(self.panels, fits, strict=True)
+            for one, each in zip(panel.hypotheses, own, strict=True)
+            if not (one.moves and one.freedom)
+        )
+
     def _rival(
         self, state: TrackerState, batch: Double, b: Double, fits: tuple[tuple[Fit, ...], ...], surprised: bool
     ) -> tuple[Transported | None, Rivalry]:
@@ -239,7 +276,7 @@ class Tracker:
         freedom, rivalry, carried = d * d - d, state.rivalry, state.carried
         left = min(each.misfit + each.energy for own in fits for each in own)
         expected = [each.expect(own) for each, own in zip(self.panels[0].hypotheses, state.panels[0], strict=True)]
-        if surprised and left > UNEXPLAINED and not rivalry.overrules:
+        if surprised and not rivalry.overrules and self._simply_left(fits) > UNEXPLAINED:
             turned = self.transport.jumped(batch, b)
             if turned is not None:  # the source as a whole, by a map that keeps distances
                 return self.transport.fit(turned, batch, b), Rivalry(batches=1, overrules=True)

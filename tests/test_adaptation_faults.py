@@ -1,0 +1,82 @@
+"""Faults that look like drift: what took over, or was believed, for one bad batch is given up after it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.drift.scenes import AFTER, FAULTS, scene
+from benchmarks.streams import digits_at_once, rotated_digits
+from driftway import AdaptationWarning, ContinuousTransportClassifier
+
+Array = np.ndarray
+
+
+@pytest.fixture(autouse=True)
+def silence() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptationWarning)
+        yield
+
+
+@pytest.mark.parametrize("seed", [6, 10])
+def test_transport_that_took_over_for_one_batch_of_another_stream_gives_back(seed: int) -> None:
+    stage = scene(seed)
+    model = ContinuousTransportClassifier().fit(stage.X, stage.y)
+    for batch in stage.batches[: stage.at]:
+        model.partial_fit(batch)
+    right = []
+    for bad in (stage.batches[stage.at], FAULTS["another stream"](stage.batches[stage.at], stage, None)):
+        own = copy.deepcopy(model).partial_fit(bad)
+        right.append([own._state.rivalry.overrules])
+        for batch in stage.batches[-AFTER:]:
+            own.partial_fit(batch)
+        right[-1] += [own._state.rivalry.overrules, own.score(*stage.fresh)]
+    assert [each[:2] for each in right] == [[False, False], [True, False]]
+    assert right[1][2] > right[0][2] - 0.01
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_fault_in_one_of_many_features_leaves_no_belief_behind(seed: int) -> None:
+    """By their distance alone such batches are no surprise."""
+    rng = np.random.default_rng(seed)
+
+    def draw(n: int) -> tuple[Array, Array]:
+        y = np.arange(n) % 2
+        X = rng.normal(size=(n, 30))
+        X[:, 0] += 4.0 * y
+        return X, y
+
+    model = ContinuousTransportClassifier(LogisticRegression(max_iter=500)).fit(*draw(200))
+    batches = [draw(40)[0] for _ in range(6)]
+    bad = batches[3] + np.where(np.arange(30) == 0, 10.0, 0.0)
+    found = []
+    for fault in (batches[3], bad):
+        own = copy.deepcopy(model)
+        for batch in (batches[0], fault, batches[4], batches[5]):
+            own.partial_fit(batch)
+        found.append(own._state.beliefs[0])
+    assert found[0].shares.argmax() == found[1].shares.argmax() == 0
+    assert found[1].misfits[0] < found[0].misfits[0] + 1.0
+
+
+@pytest.mark.parametrize("degrees", [45.0, 60.0])
+def test_images_turned_at_once_are_followed_though_a_mix_and_gains_would_explain_them(degrees: float) -> None:
+    stream = digits_at_once(0, degrees=degrees)
+    batch, truth = stream.batches[0]
+    assert ContinuousTransportClassifier().fit(stream.X, stream.y).partial_fit(batch).score(batch, truth) > 0.9
+
+
+def test_batches_that_surprise_one_after_another_are_not_gone_back_into() -> None:
+    stream = rotated_digits(5, steps=4)
+    model = ContinuousTransportClassifier().fit(stream.X, stream.y)
+    for batch, _ in stream.batches:
+        model.partial_fit(batch)
+    assert stream.tests is not None
+    assert model.score(*stream.tests[-1]) > 0.85
+    assert model.estimator_.n_neighbors == 5
