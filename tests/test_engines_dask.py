@@ -144,7 +144,7 @@ def test_bytes_per_sweep_do_not_depend_on_the_rows(cluster: Dask) -> None:
         X = cluster.rows(da.from_array(d.X, chunks=100))
         cost, r = cluster.cloud(X, Y), 2
         log = Factored.of_cost(cost, Y, np.empty((n, 0))) / -0.5
-        f, mass = cost.zeros(1)[:, 0], cost.uniform
+        f, mass = cost.constant(0.0), cost.constant(1.0 / n)
         cluster.sweep(Request(log, f, np.zeros(m), row_mass=mass, right=Y))  # points and bases are sent once
         before = cluster.traffic.sent + cluster.traffic.received
         sums = cluster.sweep(Request(log, f, rng.normal(size=m), row_mass=mass, right=Y))
@@ -230,7 +230,7 @@ def test_what_cannot_be_done_with_shards_is_said(cluster: Dask) -> None:
     with pytest.raises(ValueError, match="as many rows as those"):
         cluster.rows(d.a[:3], like=cost.X)
     with pytest.raises(TypeError, match="sort is not among"):
-        np.sort(cost.uniform)
+        np.sort(cost.constant(0.5))
     with pytest.raises(ValueError, match="workers must be left out"):
         Dask("tcp://127.0.0.1:1", workers=2)
     with pytest.raises(TypeError, match="address must be"):

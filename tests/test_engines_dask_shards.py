@@ -88,7 +88,7 @@ def test_potentials_that_only_help_are_no_lineage(cluster: Dask) -> None:
     d = data(12, 5, seed=0)
     cost = cluster.cloud(d.X, d.Y)
     log = Factored.of_cost(cost, np.empty((5, 0)), np.empty((12, 0))) / -0.5
-    f, mass, counts = cost.zeros(1)[:, 0], cost.uniform, []
+    f, mass, counts = cost.constant(0.0), cost.constant(1.0 / 12), []
     for g in np.random.default_rng(0).normal(size=(8, 5)):
         f = cluster.sweep(Request(log, f, g, row_mass=mass)).f
         np.asarray(f)

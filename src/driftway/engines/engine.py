@@ -6,9 +6,10 @@ once to vectors. Only those vectors cross the boundary, so nothing above knows w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ Double = npt.NDArray[np.float64]
 
 # A row sum in this range was computed without harmful under- or overflow; outside, the row is shifted by its maximum.
 SAFE = (1e-200, 1e200)
+# The relative precision of float64.
+DOUBLE = 2.2e-16
 # What stands for a zero where a logarithm or a quotient is taken: near the least number with all its digits.
 TINY = 1e-300
 
@@ -100,7 +103,10 @@ class Request:
 
 
 class Kernel(Protocol):
-    """An n×m array K of non-negative numbers, and the few products with it that Sinkhorn and Newton need."""
+    """An n×m array K of non-negative numbers, and the few products with it that Sinkhorn and Newton need.
+
+    `Engine.stored` returns one; its example shows what it is for.
+    """
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -120,52 +126,225 @@ class Kernel(Protocol):
         """diag(u) K diag(v), in the place of K, which is gone afterwards."""
 
 
-@runtime_checkable
-class Engine(Protocol):
-    """Executes sweeps."""
+class Engine(ABC):
+    """Base class of engines, which execute passes over plans: all that knows where the rows are.
 
-    def sweep(self, request: Request) -> Sweep:
-        """One pass over all rows."""
+    A subclass gives the nine abstract methods. `Threads(compiled=False)` is the reference to test one against.
 
-    def log_columns(self, log: Matrix, f: Double) -> Double:
-        """log Σᵢ exp(log + f) for every column, safe from under- and overflow."""
+    Attributes
+    ----------
+    watch : callable, optional
+        Told the share of a long pass that is done, while somebody watches.
 
-    def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
-        """exp(log + f ⊕ g) as an array if the engine is willing to hold it, else `None`."""
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.engines import Engine, Threads
+    >>> from driftway.geometry import Dense
+    >>> engine, log, zeros = Threads(), Dense(np.log([[1.0, 2.0], [3.0, 4.0]])), np.zeros(2)
+    >>> isinstance(engine, Engine), engine.exponential(log, zeros, zeros).round(6).tolist()
+    (True, [[1.0, 2.0], [3.0, 4.0]])
+    >>> engine.log_columns(log, zeros).round(6).tolist() == np.log([4.0, 6.0]).round(6).tolist()
+    True
+    >>> engine.gram(log, zeros, zeros, [np.ones((2, 1))], np.ones((2, 1))).round(6).tolist()  # of exp(log)
+    [[10.0, 14.0], [14.0, 20.0]]
+    >>> gamma = engine.assemble(Dense(np.full((2, 2), 0.25)))
+    >>> engine.total(np.sum, gamma), engine.sums(gamma, gamma)[2]
+    (1.0, 0.25)
+    >>> engine.scaled(gamma, np.ones(2), 2.0 * np.ones(2), np.ones(2), np.zeros(2)).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
 
-    def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
-        """exp(log + f ⊕ g) as an array, whatever its size."""
+    """
 
-    def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
-        """Σ BᵀB over the factors F (n×k), where B = exp(log + f ⊕ g) ∘ (F basisᵀ) for a basis (m×k)."""
-
-    def assemble(self, matrix: Matrix) -> Double:
-        """The matrix as an array, whatever its size; it may be the one held and must not be written to."""
-
-    def total(self, function: Callable[..., float], *arrays: Double) -> float:
-        """The sum of function(rows of every array) over blocks of rows."""
-
-    def sums(self, gamma: Double, other: Double) -> tuple[Double, Double, float, float]:
-        """Of an array: the sums of its rows and of its columns, ⟨γ, other⟩ and H(γ)."""
-
-    def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
-        """diag(s) γ diag(t) + u vᵀ, in an array of its own."""
-
-
-@runtime_checkable
-class Watched(Protocol):
-    """What an engine has besides if it tells how far a long sweep has come."""
-
-    watch: Callable[[float], None] | None  # told the share that is done, while somebody watches
-
-
-@runtime_checkable
-class OnCluster(Protocol):
-    """What an engine has besides if its workers are elsewhere."""
+    watch: Callable[[float], None] | None = None
 
     @property
-    def dashboard(self) -> str:
-        """Where the cluster can be watched."""
+    def precision(self) -> float:
+        """The relative precision of a plan's entries: that of float64 unless the engine says otherwise.
+
+        Examples
+        --------
+        >>> from driftway.engines import Threads
+        >>> Threads().precision
+        2.2e-16
+
+        """
+        return DOUBLE
+
+    def notice(self) -> str:
+        """What to tell somebody who watches a solve before it begins, such as where; empty if there is nothing.
+
+        Examples
+        --------
+        >>> from driftway.engines import Threads
+        >>> Threads().notice()
+        ''
+
+        """
+        return ""
+
+    @abstractmethod
+    def sweep(self, request: Request) -> Sweep:
+        """One pass over all rows of a plan.
+
+        See the example of `Sweep`.
+
+        Parameters
+        ----------
+        request : Request
+
+        Returns
+        -------
+        Sweep
+
+        """
+
+    @abstractmethod
+    def log_columns(self, log: Matrix, f: Double) -> Double:
+        """The logarithm of the column sums, log Σᵢ exp(log + f), safe from under- and overflow.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        log : Matrix (n×m)
+        f : array (n,)
+
+        Returns
+        -------
+        array (m,)
+
+        """
+
+    @abstractmethod
+    def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
+        """The kernel exp(log + f ⊕ g) as an array, if the engine is willing to hold it; else `None`.
+
+        Parameters
+        ----------
+        log : Matrix (n×m)
+        f, g : array (n,), (m,)
+        single : bool
+            Whether it may be held in float32.
+
+        Returns
+        -------
+        Kernel or None
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.engines import Threads
+        >>> from driftway.geometry import Dense
+        >>> kernel = Threads().stored(Dense(np.zeros((2, 2))), np.zeros(2), np.zeros(2), single=False)
+        >>> kernel.shape, kernel.exact, [each.tolist() for each in kernel.scalings(np.ones(2), np.ones(2))]
+        ((2, 2), True, [[0.5, 0.5], [1.0, 1.0]])
+
+        """
+
+    @abstractmethod
+    def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
+        """The plan exp(log + f ⊕ g) as an array, whatever its size.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        log : Matrix (n×m)
+        f, g : array (n,), (m,)
+
+        Returns
+        -------
+        array (n, m)
+
+        """
+
+    @abstractmethod
+    def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
+        """The sum Σ BᵀB over the factors F, where B = exp(log + f ⊕ g) ∘ (F basisᵀ).
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        log : Matrix (n×m)
+        f, g : array (n,), (m,)
+        factors : list of array (n, k)
+        basis : array (m, k)
+
+        Returns
+        -------
+        array (m, m)
+
+        """
+
+    @abstractmethod
+    def assemble(self, matrix: Matrix) -> Double:
+        """The matrix as an array, whatever its size; it may be the one held and must not be written to.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        matrix : Matrix (n×m)
+
+        Returns
+        -------
+        array (n, m)
+
+        """
+
+    @abstractmethod
+    def total(self, function: Callable[..., float], *arrays: Double) -> float:
+        """The sum of a function of blocks of rows.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        function : callable
+            Receives the same rows of every array and returns a number.
+        arrays : array (n, …)
+
+        Returns
+        -------
+        float
+
+        """
+
+    @abstractmethod
+    def sums(self, gamma: Double, other: Double) -> tuple[Double, Double, float, float]:
+        """Of a plan that is an array: the sums of its rows and of its columns, ⟨γ, other⟩ and H(γ).
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        gamma, other : array (n, m)
+
+        Returns
+        -------
+        array (n,), array (m,), float and float
+
+        """
+
+    @abstractmethod
+    def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
+        """The array diag(s) γ diag(t) + u vᵀ, which may be written to.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        gamma : array (n, m)
+        s, u : array (n,)
+        t, v : array (m,)
+
+        Returns
+        -------
+        array (n, m)
+
+        """
 
 
 def entropy_of(gamma: Double) -> float:

@@ -16,7 +16,7 @@ from driftway.solvers.solver import Solver, Start, State
 SEARCHES = 3  # line searches that are timed per run
 
 
-class TimedSolver:
+class TimedSolver(Solver):
     """Runs another solver and writes down, per iteration, the seconds so far and the objective of the rounded plan.
 
     The seconds are the processor's, of all threads together, so that other work on the machine does not count; `wall`
@@ -27,7 +27,7 @@ class TimedSolver:
 
     def __init__(self, solver: Solver, budget: float) -> None:
         self.solver, self.budget = solver, budget
-        self.direct = bool(getattr(solver, "direct", False))
+        self.direct = solver.direct
         self.seconds: list[float] = []
         self.wall: list[float] = []
         self.objective: list[float] = []

@@ -1,6 +1,7 @@
 """Ground costs, and the n×m matrices that represent costs, gradients and log-plans."""
 
-from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
+from driftway.geometry.cost import Cost
+from driftway.geometry.costs import MatrixCost, PointCloudCost
 from driftway.geometry.matrices import Dense, Factored, Matrix
 
 __all__ = ["Cost", "Dense", "Factored", "Matrix", "MatrixCost", "PointCloudCost"]

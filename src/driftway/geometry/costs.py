@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from driftway.arrays.validation import Array, finite_array, real_array
+from driftway.geometry.cost import Bilinear, Cloud, Cost, Split, is_plain
+
+__all__ = ["Cost", "MatrixCost", "Metric", "PointCloudCost", "as_cost", "cloud_cost"]
 
 Double = npt.NDArray[np.float64]
 Metric = str | Callable[[Array, Array], Any]
@@ -19,43 +22,7 @@ Metric = str | Callable[[Array, Array], Any]
 DIRECT_FEATURES = 8
 
 
-class Bilinear(NamedTuple):
-    """A cost in the form  rows ⊕ columns + left @ rightᵀ,  which cancellation may leave off by `rounding`."""
-
-    rows: Double
-    columns: Double
-    left: Double
-    right: Double
-    rounding: float
-
-
-class Cloud(NamedTuple):
-    """Two point clouds at Euclidean distances, squared or not: x (n×d) and the transposed y (d×m)."""
-
-    x: Double
-    y: Double
-    euclidean: bool
-
-
-@runtime_checkable
-class Cost(Protocol):
-    """A matrix of which any block of rows can be had without the others."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-
-    @property
-    def bilinear(self) -> Bilinear | None:
-        """The cost as vectors and a low-rank product, if it has that form."""
-
-    def rows(self, block: slice) -> Array:
-        """The rows of `block`; the result may be a view and must not be written to."""
-
-
-class MatrixCost:
+class MatrixCost(Cost):
     """A cost that is given as an n×m matrix; arrays are wrapped in it automatically.
 
     Parameters
@@ -72,8 +39,6 @@ class MatrixCost:
 
     """
 
-    bilinear = None
-
     def __init__(self, values: npt.ArrayLike) -> None:
         self.values = np.ascontiguousarray(finite_array("cost", values, ndim=2))
 
@@ -89,11 +54,22 @@ class MatrixCost:
     def dtype(self) -> np.dtype[Any]:
         return self.values.dtype
 
+    @property
+    def held(self) -> Double | None:
+        return self.values if is_plain(self.values) else None
+
+    @property
+    def split(self) -> Split:
+        return Split(MatrixCost, self.values, ())
+
     def rows(self, block: slice) -> Array:
         return self.values[block]
 
+    def scaled(self, factor: float, dtype: np.dtype[Any]) -> MatrixCost:
+        return MatrixCost(np.multiply(self.values, factor, dtype=np.float64).astype(dtype))
 
-class PointCloudCost:
+
+class PointCloudCost(Cost):
     """The cost c(xᵢ, yⱼ) between two point clouds, never held as a matrix.
 
     Parameters
@@ -121,8 +97,8 @@ class PointCloudCost:
         if x.shape[1] != y.shape[1]:
             raise ValueError(f"X and Y must have the same number of features, got {x.shape[1]} and {y.shape[1]}")
         self.X, self.Y, self.metric = x, y, metric
-        self.shape = (x.shape[0], y.shape[0])
-        self.dtype = np.result_type(x, y)
+        # What a metric takes from all points, by the names of its arguments in `cdist`.
+        self.scale: dict[str, Array] = {}
         # Only differences of points matter; around a common centre they lose the fewest digits.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = y.mean(axis=0, dtype=np.float64)
@@ -131,6 +107,14 @@ class PointCloudCost:
         if not np.isfinite(4.0 * reach):
             raise ValueError("X and Y must be small enough for their squared distances to be finite; rescale them")
         self._block = self._choose(metric)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.Y.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(self.X, self.Y)
 
     def __repr__(self) -> str:
         return f"PointCloudCost(shape={self.shape}, features={self.X.shape[1]}, metric={self.metric!r})"
@@ -154,7 +138,7 @@ class PointCloudCost:
         True
 
         """
-        if not isinstance(self.metric, str) or self.metric != "sqeuclidean":
+        if not self._euclidean_metric or self.metric != "sqeuclidean":
             return None
         rows, columns = (self._x**2).sum(axis=1), (self._y**2).sum(axis=1)
         rounding = 1e-15 * float(rows.max() + columns.max())
@@ -173,7 +157,7 @@ class PointCloudCost:
         ([[-2.0], [0.0]], True)
 
         """
-        if not isinstance(self.metric, str) or self.metric not in ("euclidean", "sqeuclidean"):
+        if not self._euclidean_metric:
             return None
         y = np.ascontiguousarray(self._y.T, dtype=np.float64)
         return Cloud(np.ascontiguousarray(self._x, dtype=np.float64), y, self.metric == "euclidean")
@@ -201,6 +185,21 @@ class PointCloudCost:
         """
         return self._block(block)
 
+    @property
+    def split(self) -> Split:
+        return Split(cloud_cost, self.X, (self.Y, self.metric, self.scale))
+
+    def scaled(self, factor: float, dtype: np.dtype[Any]) -> Cost:
+        if not self._euclidean_metric:
+            return super().scaled(factor, dtype)
+        stretch = factor if self.metric == "euclidean" else np.sqrt(factor)
+        x, y = (np.multiply(points, stretch, dtype=np.float64).astype(dtype) for points in (self.X, self.Y))
+        return PointCloudCost(x, y, self.metric)
+
+    @property
+    def _euclidean_metric(self) -> bool:
+        return isinstance(self.metric, str) and self.metric in ("euclidean", "sqeuclidean")
+
     def _choose(self, metric: Metric) -> Callable[[slice], Array]:
         if callable(metric):
             return self._called
@@ -209,9 +208,9 @@ class PointCloudCost:
         if isinstance(metric, str) and metric == "euclidean":
             return self._euclidean
         # Not every metric is invariant to translation (cosine is not), so these see the points as given.
-        self._scale = _scale_of(metric, self.X, self.Y)
+        self.scale = _scale_of(metric, self.X, self.Y)
         try:
-            cdist(self.X[:1], self.Y[:1], metric, **self._scale)  # type: ignore[call-overload]
+            cdist(self.X[:1], self.Y[:1], metric, **self.scale)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"metric must be 'euclidean', 'sqeuclidean', another metric of scipy's cdist, or a callable; "
@@ -224,7 +223,7 @@ class PointCloudCost:
         return np.sqrt(squared, out=squared)
 
     def _named(self, block: slice) -> Array:
-        costs = cdist(self.X[block], self.Y, self.metric, **self._scale)  # type: ignore[arg-type]
+        costs = cdist(self.X[block], self.Y, self.metric, **self.scale)  # type: ignore[arg-type]
         return self._checked(block, costs)
 
     def _called(self, block: slice) -> Array:
@@ -268,35 +267,11 @@ class PointCloudCost:
         return values
 
 
-class ScaledCost:
-    """A multiple of a cost whose own form cannot be scaled, such as a metric that is a function."""
-
-    bilinear = None
-
-    def __init__(self, cost: Cost, factor: float) -> None:
-        self.cost, self.factor = cost, factor
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.cost.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.cost.dtype
-
-    def rows(self, block: slice) -> Array:
-        return np.multiply(self.cost.rows(block), self.factor, dtype=np.float64)
-
-
-def scaled_cost(cost: Cost, factor: float, dtype: np.dtype[Any]) -> Cost:
-    """factor · cost, of the same kind where that can be scaled; factors that are powers of four cost no digits."""
-    if isinstance(cost, MatrixCost):
-        return MatrixCost(np.multiply(cost.values, factor, dtype=np.float64).astype(dtype))
-    if isinstance(cost, PointCloudCost) and cost.cloud is not None:
-        stretch = factor if cost.metric == "euclidean" else np.sqrt(factor)
-        x, y = (np.multiply(points, stretch, dtype=np.float64).astype(dtype) for points in (cost.X, cost.Y))
-        return PointCloudCost(x, y, cost.metric)
-    return ScaledCost(cost, factor)
+def cloud_cost(X: npt.ArrayLike, Y: npt.ArrayLike, metric: Metric, scale: dict[str, Array]) -> PointCloudCost:
+    """The cost of some of the points X; the scale of a metric, if it has one, is that of all of them."""
+    cost = PointCloudCost(X, Y, metric)
+    cost.scale = scale
+    return cost
 
 
 def _scale_of(metric: object, X: Array, Y: Array) -> dict[str, Array]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self, TypeGuard
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from driftway.arrays.validation import Array
-from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
+from driftway.geometry.cost import Cost, is_plain
 
 Double = npt.NDArray[np.float64]
 
@@ -103,6 +102,50 @@ class Matrix(ABC):
         """
         return None
 
+    @property
+    def factored(self) -> Factored | None:
+        """The matrix itself if it is held by coefficients of fixed bases, else `None`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Dense
+        >>> Dense(np.eye(2)).factored is None
+        True
+
+        """
+        return None
+
+    @property
+    def held(self) -> Double | None:
+        """The array that the matrix is, if it is nothing else; it must not be written to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Dense, Factored, MatrixCost
+        >>> values = np.eye(2)
+        >>> cost = Factored.of_cost(MatrixCost(values), R=np.ones((2, 1)), L=np.empty((2, 0)))
+        >>> Dense(values).held is values, cost.held is values, (2.0 * cost).held
+        (True, True, None)
+
+        """
+        return None
+
+    @property
+    def exponential(self) -> Double | None:
+        """The array whose logarithm the matrix is, if it is held by that; else `None`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Dense
+        >>> Dense(np.eye(2)).exponential is None
+        True
+
+        """
+        return None
+
     @abstractmethod
     def combined(self, own: float, other: Self, theirs: float) -> Self:
         """The linear combination own·self + theirs·other.
@@ -170,6 +213,10 @@ class Dense(Matrix):
     def shape(self) -> tuple[int, int]:
         n, m = self.values.shape
         return n, m
+
+    @property
+    def held(self) -> Double:
+        return self.values
 
     def rows(self, block: slice) -> Double:
         return self.values[block].copy()
@@ -242,13 +289,15 @@ class Factored(Matrix):
         (1.0, [[0.0], [0.0]], [[1.0, 0.0], [0.0, 1.0]])
 
         """
-        n, m = cost.shape
-        zeros = getattr(cost, "zeros", lambda r: np.zeros((n, r)))  # beside the rows, wherever they live
-        return cls(cost, R, L, 1.0, zeros(R.shape[1]), np.zeros((m, L.shape[1])))
+        return cls(cost, R, L, 1.0, cost.constant(0.0, R.shape[1]), np.zeros((cost.shape[1], L.shape[1])))
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.cost.shape
+
+    @property
+    def factored(self) -> Factored:
+        return self
 
     def with_coefficients(self, scale: float, P: Double, Q: Double) -> Factored:
         """The matrix over the same cost and bases with other coefficients.
@@ -274,6 +323,31 @@ class Factored(Matrix):
         """
         return replace(self, scale=scale, P=P, Q=Q)
 
+    def paired(self, right: Double, left: Double) -> float:
+        """The inner product ⟨P Rᵀ + L Qᵀ, γ⟩ with a plan of these moments; that of the cost is not in it.
+
+        Parameters
+        ----------
+        right, left : array (n, r), (m, c)
+            The moments γR and γᵀL.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.geometry import Factored, MatrixCost
+        >>> R, gamma = np.array([[1.0], [3.0]]), np.full((2, 2), 0.25)
+        >>> nothing = np.empty((2, 0))
+        >>> matrix = Factored(MatrixCost(np.eye(2)), R, nothing, 0.0, np.array([[1.0], [2.0]]), nothing)
+        >>> bool(np.isclose(matrix.paired(gamma @ R, nothing), np.vdot(matrix.rows(slice(None)), gamma)))
+        True
+
+        """
+        return float(np.vdot(self.P, right) + np.vdot(self.Q, left))
+
     def combined(self, own: float, other: Factored, theirs: float) -> Factored:
         first, second = own * self.scale, theirs * other.scale
         scale = first + second
@@ -287,21 +361,9 @@ class Factored(Matrix):
 
     @property
     def held(self) -> Double | None:
-        """The array of the cost, if the matrix is nothing but a cost that is given as an array; else `None`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.geometry import Factored, MatrixCost
-        >>> cost = Factored.of_cost(MatrixCost(np.eye(2)), R=np.ones((2, 1)), L=np.empty((2, 0)))
-        >>> cost.held is cost.cost.values, (2.0 * cost).held is None
-        (True, True)
-
-        """
-        cost = self.cost
-        if self.scale != 1.0 or not isinstance(cost, MatrixCost) or self.P.any() or self.Q.any():
+        if self.scale != 1.0 or (values := self.cost.held) is None or self.P.any() or self.Q.any():
             return None
-        return cost.values if is_plain(cost.values) else None
+        return values
 
     def rows(self, block: slice) -> Double:
         left, right, over_rows, over_columns = self._product
@@ -327,11 +389,10 @@ class Factored(Matrix):
             return None
         if self.scale == 0.0:
             return _spelled(self.shape, A=A, B=B)
-        cost = self.cost
-        if isinstance(cost, PointCloudCost) and cost.cloud is not None and cost.cloud.x.shape[1] <= FEW:
-            return _spelled(self.shape, *cost.cloud, scale=self.scale, A=A, B=B)
-        if isinstance(cost, MatrixCost) and is_plain(cost.values):
-            return _spelled(self.shape, base=cost.values, scale=self.scale, A=A, B=B)
+        if (cloud := self.cost.cloud) is not None and cloud.x.shape[1] <= FEW:
+            return _spelled(self.shape, *cloud, scale=self.scale, A=A, B=B)
+        if (values := self.cost.held) is not None:
+            return _spelled(self.shape, base=values, scale=self.scale, A=A, B=B)
         return None
 
     @property
@@ -362,6 +423,10 @@ class LogOf(Matrix):
         n, m = self.values.shape
         return n, m
 
+    @property
+    def exponential(self) -> Double:
+        return self.values
+
     def rows(self, block: slice) -> Double:
         with np.errstate(divide="ignore"):
             return np.log(self.values[block])
@@ -371,11 +436,6 @@ class LogOf(Matrix):
 
     def __mul__(self, factor: float) -> LogOf:
         raise TypeError("logarithms of mixtures are not scaled")
-
-
-def is_plain(values: Array) -> TypeGuard[Double]:
-    """Whether compiled code takes the array as it is, without another version of itself."""
-    return bool(values.dtype == np.float64 and values.flags.c_contiguous and values.flags.writeable)
 
 
 def _spelled(

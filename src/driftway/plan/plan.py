@@ -10,13 +10,11 @@ import numpy.typing as npt
 
 from driftway.arrays.interchange import kind_of
 from driftway.arrays.validation import Array, finite_array, real_array
-from driftway.engines.engine import Engine, Request, Sweep
+from driftway.engines.engine import DOUBLE, Engine, Request, Sweep
 from driftway.geometry.matrices import LogOf, Matrix
 
 Double = npt.NDArray[np.float64]
 
-# The precision of float64, in which entries are computed unless the engine's `precision` says otherwise.
-DOUBLE = 2.2e-16
 EXACT = 1e-12  # row sums this close to their masses are so but for rounding
 
 
@@ -259,7 +257,7 @@ class Plan:
         if rows is None or columns is None:
             rows, columns = self._marginals(self.f, self.g)
         # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
-        margin = 1e-14 + 5.0 * self.rounding * max(1.0, getattr(self.engine, "precision", DOUBLE) / DOUBLE)
+        margin = 1e-14 + 5.0 * self.rounding * max(1.0, self.engine.precision / DOUBLE)
         if np.abs(rows - self.a).sum() <= EXACT * self.a.sum():  # rounding: either side may be lowered first
             f, g = self.f, self.g + _log_ratio(self.b, columns, margin)
         else:
@@ -352,7 +350,7 @@ class Plan:
             view = self.values.view()
             view.flags.writeable = False
             return view
-        if isinstance(self.log, LogOf):
+        if self.log.exponential is not None:
             return np.vstack([self._rows(slice(low, low + 4096)) for low in range(0, self.shape[0], 4096)])
         gamma = self.engine.exponential(self.log, self.f, self.g)
         if self.remainder is not None:

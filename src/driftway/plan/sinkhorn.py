@@ -20,7 +20,6 @@ from driftway.engines.engine import SAFE, Engine, Kernel, Request
 from driftway.geometry.matrices import Matrix
 from driftway.plan.lbfgs import Ascent, remaining
 from driftway.plan.newton import Scaling, by_columns, newton
-from driftway.plan.plan import DOUBLE
 
 Double = npt.NDArray[np.float64]
 
@@ -142,10 +141,9 @@ def _balance(
     rough = a.size * b.size >= SINGLE_ENTRIES and _float32_holds(a, b)
     single = bool(rough and tol >= SINGLE_TOLERANCE)
     n_iter, best, idle, kernel, earlier = 0, math.inf, 0, None, math.inf
-    precision = getattr(engine, "precision", DOUBLE)
 
     def nearly(f: Double, g: Double) -> float:
-        return max(ROUNDED_ERROR, NEARLY_DIGITS * precision / SINGLE_PRECISION * _single_noise(f, g))
+        return max(ROUNDED_ERROR, NEARLY_DIGITS * engine.precision / SINGLE_PRECISION * _single_noise(f, g))
 
     while True:
         # The sweep form: any start is safe in it. It begins in float32 and ends in float64.

@@ -19,7 +19,8 @@ from driftway.plan.rounding import growth
 from driftway.plan.sinkhorn import balance, dot
 from driftway.problem.point import Point, Tangent
 from driftway.problem.problem import Problem
-from driftway.regularizers.moment_regularizer import MomentRegularizer, checked_phi, checked_phi_gradient
+from driftway.regularizers.forms import MomentForm
+from driftway.regularizers.moment_regularizer import checked_phi, checked_phi_gradient
 from driftway.regularizers.regularizer import checked_gradient, checked_value
 
 Double = npt.NDArray[np.float64]
@@ -46,6 +47,7 @@ class Model:
     ----------
     problem, engine : as given
     a, b, epsilon, J : the parts of the problem
+    moments : J as a function of moments if the problem is factored, else `None`
 
     Examples
     --------
@@ -92,12 +94,12 @@ class Model:
     def __init__(self, problem: Problem, engine: Engine, *, dense: bool = False) -> None:
         self.problem, self.engine = problem, engine
         self.a, self.b, self.epsilon = problem.a, problem.b, problem.epsilon
-        self.J = problem.regularizer
-        self._dense = dense or not isinstance(self.J, MomentRegularizer)
-        if isinstance(self.J, MomentRegularizer):
+        self.J = problem.regularizer.with_engine(engine)
+        if (form := self.J.moment_form) is not None:
             n, m = problem.shape
-            _check_moments("right_basis", self.J.right_basis, m)
-            _check_moments("left_basis", self.J.left_basis, n)
+            _check_moments("right_basis", form.right_basis, m)
+            _check_moments("left_basis", form.left_basis, n)
+        self.moments: MomentForm | None = None if dense else form
 
     @cached_property
     def cost(self) -> Matrix:
@@ -116,9 +118,9 @@ class Model:
         'Dense'
 
         """
-        cost, J = self.problem.cost, self.J
-        if isinstance(J, MomentRegularizer) and not self._dense:
-            return Factored.of_cost(cost, J.right_basis, J.left_basis)
+        cost, form = self.problem.cost, self.moments
+        if form is not None:
+            return Factored.of_cost(cost, form.right_basis, form.left_basis)
         n, m = cost.shape
         return Dense(self.engine.assemble(Factored.of_cost(cost, np.empty((m, 0)), np.empty((n, 0)))))
 
@@ -155,16 +157,15 @@ class Model:
 
         See the example of the class.
         """
-        a, b, J = self.a, self.b / self.problem.mass, self.J
-        if isinstance(self.cost, Factored):
-            right, left = np.multiply.outer(a, b @ self.cost.R), np.multiply.outer(b, a @ self.cost.L)
-            assert isinstance(J, MomentRegularizer)
+        a, b, form = self.a, self.b / self.problem.mass, self.moments
+        if form is not None:
+            right, left = np.multiply.outer(a, b @ form.right_basis), np.multiply.outer(b, a @ form.left_basis)
             with np.errstate(divide="ignore"):
-                plan, penalty = self.plan(0.0 * self.cost, np.log(a), np.log(b)), checked_phi(J, right, left)
+                plan, penalty = self.plan(0.0 * self.cost, np.log(a), np.log(b)), checked_phi(form, right, left)
         else:
             gamma, right, left = np.multiply.outer(a, b), np.empty((a.size, 0)), np.empty((b.size, 0))
             plan = self.plan(LogOf(gamma), np.zeros_like(a), np.zeros_like(b), gamma)
-            penalty = checked_value(J, gamma)
+            penalty = checked_value(self.J, gamma)
         return Point(plan, a, self.b, right, left, penalty, np.nan, 0.0)
 
     @cached_property
@@ -238,7 +239,7 @@ class Model:
         """
         solved = balance(log, self.a, self.b, f, g, tol=tol, max_iter=max_iter, engine=self.engine)
         values = solved.values
-        if values is None and not isinstance(log, Factored):  # J wants it as an array
+        if values is None and log.factored is None:  # J wants it as an array
             values = self.engine.exponential(log, solved.f, solved.g)
         return self.plan(log, solved.f, solved.g, values), solved.n_iter
 
@@ -260,22 +261,22 @@ class Model:
         Point
 
         """
-        J = self.J
-        direct = isinstance(plan.log, LogOf) or (plan.remainder is not None and plan.values is not None)
-        if self._dense or not isinstance(J, MomentRegularizer):  # arrays, whose entropy is that of their entries
-            sums, penalty, direct = plan.sweep(inner=self.cost, entropy=True), checked_value(J, plan.array()), True
+        form = self.moments
+        direct = plan.log.exponential is not None or (plan.remainder is not None and plan.values is not None)
+        if form is None:  # arrays, whose entropy is that of their entries
+            sums, penalty, direct = plan.sweep(inner=self.cost, entropy=True), checked_value(self.J, plan.array()), True
             linear = sums.inner
         else:
             # C + ε log γ: what multiplies the plan in the objective. A factored plan usually has no C left in it.
             potential = self.cost if direct else self.cost + self.epsilon * plan.log
             inner = None if _without_cost(potential) else potential
-            right = np.empty((plan.shape[0], 0)) if right is None and not J.right_basis.shape[1] else right
-            known = inner is None and plan.rounding <= EXACT and not J.left_basis.shape[1]
+            right = np.empty((plan.shape[0], 0)) if right is None and not form.right_basis.shape[1] else right
+            known = inner is None and plan.rounding <= EXACT and not form.left_basis.shape[1]
             if known and columns is not None and right is not None:
                 sums = Sweep(plan.f, self.a, columns, right, np.empty((plan.shape[1], 0)))
             else:
-                sums = plan.sweep(J.right_basis, J.left_basis, inner, entropy=direct)
-            penalty, linear = checked_phi(J, sums.right, sums.left), _linear(potential, sums)
+                sums = plan.sweep(form.right_basis, form.left_basis, inner, entropy=direct)
+            penalty, linear = checked_phi(form, sums.right, sums.left), _linear(potential, sums)
         entropy = sums.entropy if direct else _entropy(plan.f, plan.g, sums)
         return self._point(plan, sums, linear, entropy, penalty)
 
@@ -295,16 +296,16 @@ class Model:
         float
 
         """
-        plan, J = point.plan, self.J
-        if isinstance(self.cost, Dense) and point.error <= EXACT and (more := self._growth(point)) <= slack:
+        plan, form = point.plan, self.moments
+        if form is None and point.error <= EXACT and (more := self._growth(point)) <= slack:
             return point.objective + more
         off = np.abs(point.rows - self.a).sum()
         # Column sums of a plan that is not the very same are known to its rounding only.
         price = dot(np.abs(plan.f), self.a) + dot(np.abs(plan.g), self.b) + self.problem.mass
         doubt = 10.0 * plan.rounding * self.epsilon * price
         exact = off <= EXACT * self.problem.mass and plan.remainder is None and plan.values is None and doubt <= slack
-        potential = None if isinstance(plan.log, LogOf) else self.cost + self.epsilon * plan.log
-        if not (exact and isinstance(J, MomentRegularizer) and _without_cost(potential)):
+        potential = None if plan.log.exponential is not None else self.cost + self.epsilon * plan.log
+        if form is None or not (exact and _without_cost(potential)):
             return self.evaluate(plan.round(point.rows, point.columns)).objective
         # The rows being exact, one pass rounds and evaluates: columns are lowered, and each row is completed by
         # what it lost, spread over the columns that lack mass.
@@ -316,12 +317,12 @@ class Model:
             plan.f,
             g,
             row_mass=self.a,
-            right=J.right_basis,
-            left=J.left_basis,
+            right=form.right_basis,
+            left=form.left_basis,
             remainder=(None, lacking / total if total > 0 else lacking),
         )
         sums = self.engine.sweep(request)
-        penalty = checked_phi(J, sums.right, sums.left)
+        penalty = checked_phi(form, sums.right, sums.left)
         return doubt + self._point(plan, sums, _linear(potential, sums), _entropy(plan.f, g, sums), penalty).objective
 
     def _growth(self, point: Point) -> float:
@@ -362,14 +363,12 @@ class Model:
         Tangent
 
         """
-        J = self.J
         gradient: Matrix
-        if isinstance(self.cost, Factored):
-            assert isinstance(J, MomentRegularizer)
-            P, Q = checked_phi_gradient(J, point.right, point.left)
-            gradient = self.cost.with_coefficients(0.0, P, Q)
+        if self.moments is not None and (cost := self.cost.factored) is not None:
+            P, Q = checked_phi_gradient(self.moments, point.right, point.left)
+            gradient = cost.with_coefficients(0.0, P, Q)
         else:
-            gradient = Dense(checked_gradient(J, point.plan.array()))
+            gradient = Dense(checked_gradient(self.J, point.plan.array()))
         slope = self.pair(gradient, point)
         return Tangent(gradient, slope, slope - point.penalty, self.magnitude(gradient, point))
 
@@ -389,12 +388,12 @@ class Model:
         float
 
         """
-        if not isinstance(matrix, Factored):
+        if (factored := matrix.factored) is None:
             return float(np.vdot(self.engine.assemble(matrix), point.plan.array()))
         transport = 0.0
-        if matrix.scale != 0.0:
-            transport = matrix.scale * point.plan.sweep(inner=self.cost).inner
-        return transport + float(np.vdot(matrix.P, point.right) + np.vdot(matrix.Q, point.left))
+        if factored.scale != 0.0:
+            transport = factored.scale * point.plan.sweep(inner=self.cost).inner
+        return transport + factored.paired(point.right, point.left)
 
     def product(self, matrix: Matrix, new: Point, old: Point) -> float:
         """The inner product ⟨matrix, γ_new − γ_old⟩, accurate for plans that are close to each other.
@@ -412,9 +411,9 @@ class Model:
         float
 
         """
-        if not isinstance(matrix, Factored):
+        if (factored := matrix.factored) is None:
             return float(np.vdot(self.engine.assemble(matrix), new.plan.array() - old.plan.array()))
-        return float(np.vdot(matrix.P, new.right - old.right) + np.vdot(matrix.Q, new.left - old.left))
+        return factored.paired(new.right - old.right, new.left - old.left)
 
     def magnitude(self, gradient: Matrix, point: Point) -> float:
         """The sum of the absolute values that ⟨gradient, γ⟩ adds up; the rounding error of that sum is relative to it.
@@ -432,8 +431,8 @@ class Model:
         float
 
         """
-        if isinstance(gradient, Factored):
-            terms = ((gradient.P, point.right), (gradient.Q, point.left))
+        if (factored := gradient.factored) is not None:
+            terms = ((factored.P, point.right), (factored.Q, point.left))
             return float(sum(np.vdot(np.abs(first), np.abs(second)) for first, second in terms))
         values = self.engine.assemble(gradient)
         return self.engine.total(lambda G, gamma: float(np.vdot(np.abs(G), gamma)), values, point.plan.array())
@@ -463,7 +462,8 @@ class Model:
         with np.errstate(invalid="ignore"):  # −∞ − −∞, where there is no mass
             f, g = new.plan.f - old.plan.f, new.plan.g - old.plan.g
         exact = self.pair(log, new) + dot(f, new.rows) + dot(g, new.columns) - float((new.rows - old.rows).sum())
-        if exact > DIGITS * rounding * self.problem.mass or (isinstance(log, Factored) and log.scale != 0.0):
+        without_cost = log.factored is None or log.factored.scale == 0.0
+        if exact > DIGITS * rounding * self.problem.mass or not without_cost:
             return max(exact, 0.0)
         marginal = dot(f, new.rows) - dot(f, old.rows) + dot(g, new.columns) - dot(g, old.columns)
         return max(0.5 * (self.product(log, new, old) + marginal), 0.0)
@@ -489,14 +489,14 @@ class Model:
 
 def _without_cost(matrix: Matrix | None) -> bool:
     """Whether ⟨matrix, γ⟩ follows from the moments of γ."""
-    return isinstance(matrix, Factored) and matrix.scale == 0.0
+    factored = None if matrix is None else matrix.factored
+    return factored is not None and factored.scale == 0.0
 
 
 def _linear(potential: Matrix | None, sums: Sweep) -> float:
     """⟨potential, γ⟩."""
-    if isinstance(potential, Factored) and potential.scale == 0.0:
-        return float(np.vdot(potential.P, sums.right) + np.vdot(potential.Q, sums.left))
-    return sums.inner
+    factored = None if potential is None else potential.factored
+    return sums.inner if factored is None or factored.scale != 0.0 else factored.paired(sums.right, sums.left)
 
 
 def _entropy(f: Double, g: Double, sums: Sweep) -> float:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import real_number, weights
-from driftway.geometry.costs import Cost, as_cost
+from driftway.geometry.cost import Cost
+from driftway.geometry.costs import as_cost
 from driftway.regularizers.moment_regularizer import Zero
 from driftway.regularizers.regularizer import Regularizer
 
@@ -65,9 +66,7 @@ class Problem:
     ) -> None:
         self.cost = as_cost(cost)
         n, m = self.cost.shape
-        self.a = weights("a", getattr(self.cost, "uniform", None) if a is None else a, n)
-        if (beside := getattr(self.cost, "beside", None)) is not None:  # masses go where the rows are
-            self.a = beside(self.a)
+        self.a = self.cost.beside(weights("a", self.cost.constant(1.0 / n) if a is None else a, n))
         self.b = weights("b", b, m)
         self.mass = float(self.a.sum())
         if abs(self.b.sum() - self.mass) > 1e-5 * self.mass:
@@ -88,7 +87,7 @@ class Problem:
 
     def __repr__(self) -> str:
         n, m = self.shape
-        regularizer = "" if isinstance(self.regularizer, Zero) else f", regularizer={self.regularizer!r}"
+        regularizer = "" if self.regularizer.vanishes else f", regularizer={self.regularizer!r}"
         return f"Problem({n}×{m}, epsilon={self.epsilon:g}{regularizer})"
 
     @property

@@ -14,8 +14,8 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.geometry.costs import Cost, scaled_cost
-from driftway.geometry.matrices import Factored, LogOf
+from driftway.geometry.cost import Cost
+from driftway.geometry.matrices import LogOf
 from driftway.plan.plan import Plan
 from driftway.problem.problem import Problem
 from driftway.problem.solution import Iteration, Solution, Trace
@@ -48,7 +48,7 @@ class Units(NamedTuple):
             If the optimal value is beyond the range of float64.
 
         """
-        if hasattr(problem.cost, "check_engine"):
+        if problem.cost.remote:
             return cls(problem, 1.0, 1.0)
         n = problem.shape[0]
         rows = problem.cost.rows(slice(0, n, max(1, n // SAMPLE)))
@@ -70,7 +70,7 @@ class Units(NamedTuple):
             return self.problem
         given = self.problem
         problem = Problem(
-            scaled_cost(given.cost, 1.0 / self.cost, given.dtype),
+            given.cost.scaled(1.0 / self.cost, given.dtype),
             given.a / self.mass,
             given.b / self.mass,
             epsilon=given.epsilon / self.cost,
@@ -135,12 +135,12 @@ def _unit(size: float) -> float:
 def _plan(plan: Plan, problem: Problem, cost: Cost, costs: float, masses: float) -> Plan:
     """A plan of another problem's units: its cost in these, where a unit of the old ones is `costs` and `masses`."""
     log, f = plan.log, plan.f
-    if isinstance(log, LogOf):
-        log = LogOf(masses * log.values)
+    if (gamma := log.exponential) is not None:
+        log = LogOf(masses * gamma)
     else:
         f = f + math.log(masses)
-        if isinstance(log, Factored):
-            log = replace(log, cost=cost, scale=log.scale / costs)
+        if (factored := log.factored) is not None:
+            log = replace(factored, cost=cost, scale=factored.scale / costs)
     values = None if plan.values is None else masses * plan.values
     remainder = None if plan.remainder is None else (masses * plan.remainder[0], plan.remainder[1])
     return Plan(log, f, plan.g, problem.a, problem.b, plan.engine, problem.dtype, remainder, values)

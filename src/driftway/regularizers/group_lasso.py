@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from driftway.arrays.validation import real_number
 from driftway.engines.compiled.loading import numba_installed
+from driftway.regularizers.forms import GroupNorms
 from driftway.regularizers.regularizer import Regularizer
 
 Double = npt.NDArray[np.float64]
@@ -93,6 +94,10 @@ class GroupLasso(Regularizer):
         return [np.array(group) for group in rows.values()]
 
     @property
+    def group_norms(self) -> GroupNorms:
+        return GroupNorms(self.groups, self.weight)
+
+    @property
     def smoothness(self) -> float:
         return self.weight
 
@@ -116,10 +121,6 @@ class GroupLasso(Regularizer):
             np.divide(gamma[block], norms[self._classes[block]], out=gradient[block])
             gradient[block] *= self.weight
         return gradient
-
-    def conjugate(self, dual: Double) -> float:
-        """0 where every group of `dual` has norm at most `weight`, else infinite."""
-        return 0.0 if float(self._norms(dual).max()) <= self.weight else np.inf
 
     @cached_property
     def _classes(self) -> npt.NDArray[np.intp]:

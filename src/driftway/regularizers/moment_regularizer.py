@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from driftway.regularizers.forms import MomentForm, RowQuadratic
 from driftway.regularizers.regularizer import (
     Multiple,
     Regularizer,
@@ -21,31 +22,6 @@ from driftway.regularizers.regularizer import (
 
 Double = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-
-class RowQuadratic(NamedTuple):
-    """A sum of squares of single right moments, given by its conjugate φ*(P) = ⟨P, centre⟩ + ½ Σ curvature·P².
-
-    Attributes
-    ----------
-    centre : array (n, r)
-        The moments at which φ is zero.
-    curvature : array (n, r)
-        The inverse of the second derivative of φ in each moment; infinite where φ does not depend on a moment.
-
-    Examples
-    --------
-    A map that should stay at 1 gives centres a·1, here relative to the mean of Y:
-
-    >>> from driftway import TimeSmoothness
-    >>> quadratic = TimeSmoothness(Y=[[-1.0], [1.0]], previous=[[1.0], [1.0]], weight=2.0).row_quadratic
-    >>> quadratic.centre.tolist(), quadratic.curvature.tolist()
-    ([[0.5], [0.5]], [[0.125], [0.125]])
-
-    """
-
-    centre: Double
-    curvature: Double
 
 
 class MomentRegularizer(Regularizer):
@@ -90,6 +66,10 @@ class MomentRegularizer(Regularizer):
     ([1.0, 1.0], [0.0, 0.0])
 
     """
+
+    @property
+    def moment_form(self) -> Self:
+        return self
 
     @property
     @abstractmethod
@@ -320,6 +300,7 @@ class Zero(MomentRegularizer):
     convex = True
     minimum = 0.0
     proven = True
+    vanishes = True
 
     def __init__(self, n: int, m: int) -> None:
         self.right_basis_, self.left_basis_ = np.empty((m, 0)), np.empty((n, 0))
@@ -355,12 +336,12 @@ class Zero(MomentRegularizer):
         return RowQuadratic(nothing, nothing)
 
 
-def checked_phi(J: MomentRegularizer, right: Double, left: Double) -> float:
+def checked_phi(J: MomentForm, right: Double, left: Double) -> float:
     """φ at the moments, or an error that says what is wrong with it."""
     return one_number("value", J.phi(right, left), proven=J.proven)
 
 
-def checked_phi_gradient(J: MomentRegularizer, right: Double, left: Double) -> tuple[Double, Double]:
+def checked_phi_gradient(J: MomentForm, right: Double, left: Double) -> tuple[Double, Double]:
     """∂₁φ and ∂₂φ, or an error that says what is wrong with them."""
     parts = J.phi_gradient(right, left)
     if not isinstance(parts, tuple) or len(parts) != 2:

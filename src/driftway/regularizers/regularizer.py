@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from driftway.arrays.validation import real_array, real_number
 from driftway.engines.cores import free_blas
+from driftway.engines.engine import Engine
 from driftway.plan.plan import Plan
+from driftway.regularizers.forms import GroupNorms, MomentForm
 
 Double = npt.NDArray[np.float64]
 
@@ -32,7 +34,7 @@ class Regularizer(ABC):
     minimum : a number that J never falls below, if one is known
     smoothness : L such that L·H − J is convex on the couplings, so that steps up to 1/L descend
     lipschitz : K such that J changes by at most K times the mass by which a plan changes
-    conjugate : J*(G) = sup over γ of ⟨G, γ⟩ − J(γ)
+    moment_form, group_norms : J in a form that some solvers need, if it has it
     proven : whether all this is known to be true, as it is of the regularisers of this library; if not, J and ∇J are
         evaluated at the plan a ⊗ b before a solve to see whether they are finite
 
@@ -72,6 +74,8 @@ class Regularizer(ABC):
     convex: bool = False
     minimum: float | None = None
     proven: bool = False
+    vanishes: bool = False
+    """Whether J = 0."""
 
     def __init_subclass__(cls, **options: object) -> None:
         """What is proven of a class is not of those derived from it."""
@@ -163,28 +167,31 @@ class Regularizer(ABC):
         """
         return None
 
-    def conjugate(self, dual: Double) -> float | None:
-        """The convex conjugate J*(G) = sup over γ of ⟨G, γ⟩ − J(γ), or `None` if it is not known.
-
-        Parameters
-        ----------
-        dual : array (n, m)
-            The point G.
-
-        Returns
-        -------
-        float or None
-            It may be infinite.
+    @property
+    def moment_form(self) -> MomentForm | None:
+        """J as a function φ(γR, γᵀL) of moments, or `None`: a `MomentRegularizer` itself has this form.
 
         Examples
         --------
-        The conjugate of a norm is zero in the ball of the dual norm and infinite outside:
+        >>> from driftway import GroupLasso, TimeSmoothness
+        >>> smooth = TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0]])
+        >>> smooth.moment_form is smooth, GroupLasso([0, 1]).moment_form
+        (True, None)
 
-        >>> import numpy as np
-        >>> from driftway import GroupLasso
-        >>> lasso = GroupLasso([0, 1], weight=1.0)
-        >>> float(lasso.conjugate(np.full((2, 2), 0.5))), float(lasso.conjugate(np.full((2, 2), 2.0)))
-        (0.0, inf)
+        """
+        return None
+
+    @property
+    def group_norms(self) -> GroupNorms | None:
+        """J as a sum of norms of groups of rows, or `None`: a `GroupLasso` has this form.
+
+        Examples
+        --------
+        >>> from driftway import GroupLasso, TimeSmoothness
+        >>> GroupLasso([0, 1], weight=2.0).group_norms.weight
+        2.0
+        >>> TimeSmoothness(Y=[[0.0], [2.0]], previous=[[0.0]]).group_norms is None
+        True
 
         """
         return None
@@ -211,6 +218,30 @@ class Regularizer(ABC):
         >>> GroupLasso([0, 0, 1]).on(np.full(2, 0.5), np.full(2, 0.5))
         Traceback (most recent call last):
         ValueError: labels must have one entry per row of the cost (2), got 3
+
+        """
+        return self
+
+    def with_engine(self, engine: Engine) -> Self:
+        """The regulariser for a solve on an engine; whoever has transport problems of its own solves them there.
+
+        Others return themselves.
+
+        Parameters
+        ----------
+        engine : Engine
+
+        Returns
+        -------
+        Regularizer
+
+        Examples
+        --------
+        >>> from driftway import GroupLasso
+        >>> from driftway.engines import Threads
+        >>> lasso = GroupLasso([0, 1])
+        >>> lasso.with_engine(Threads()) is lasso
+        True
 
         """
         return self
@@ -274,6 +305,9 @@ class Sum(Regularizer):
     def on(self, a: Double, b: Double) -> Self:
         return type(self)([term.on(a, b) for term in self.terms])
 
+    def with_engine(self, engine: Engine) -> Self:
+        return type(self)([term.with_engine(engine) for term in self.terms])
+
     @property
     def smoothness(self) -> float | None:
         return total_of([term.smoothness for term in self.terms])
@@ -307,6 +341,9 @@ class Multiple(Regularizer):
     def on(self, a: Double, b: Double) -> Self:
         return type(self)(self.term.on(a, b), self.factor)
 
+    def with_engine(self, engine: Engine) -> Self:
+        return type(self)(self.term.with_engine(engine), self.factor)
+
     @property
     def smoothness(self) -> float | None:
         smoothness = self.term.smoothness
@@ -322,12 +359,6 @@ class Multiple(Regularizer):
 
     def gradient(self, gamma: Double) -> Double:
         return self.factor * checked_gradient(self.term, gamma)
-
-    def conjugate(self, dual: Double) -> float | None:
-        if self.factor == 0.0:
-            return 0.0 if not dual.any() else np.inf
-        conjugate = self.term.conjugate(dual / self.factor)
-        return None if conjugate is None else self.factor * conjugate
 
 
 def leaves(term: Regularizer) -> list[tuple[float, Regularizer]]:

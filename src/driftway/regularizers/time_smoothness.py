@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from driftway.arrays.validation import one_of, points, real_number, weights
 from driftway.plan.plan import Plan
-from driftway.regularizers.moment_regularizer import MomentRegularizer, RowQuadratic
+from driftway.regularizers.forms import RowQuadratic
+from driftway.regularizers.moment_regularizer import MomentRegularizer
 
 Double = npt.NDArray[np.float64]
 Normalization = Literal["mean", "sum", "coupling"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 import numpy.typing as npt
 
+from driftway.engines.engine import Engine
+from driftway.regularizers.forms import RowQuadratic
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.moment_regularizer import (
     MomentRegularizer,
-    RowQuadratic,
-    Zero,
     checked_phi,
     checked_phi_gradient,
 )
@@ -23,7 +25,7 @@ def in_units(J: Regularizer, mass: float, cost: float) -> Regularizer:
 
     Sums, multiples and the group lasso, which is homogeneous, stay what they are: solvers look for them.
     """
-    if isinstance(J, Zero):
+    if J.vanishes:
         return J
     if isinstance(J, GroupLasso):
         return GroupLasso(J.labels, J.weight / cost)
@@ -55,6 +57,9 @@ class _InUnits(Regularizer):
     def lipschitz(self) -> float | None:
         lipschitz = self.term.lipschitz
         return None if lipschitz is None else lipschitz / self.cost
+
+    def with_engine(self, engine: Engine) -> Self:
+        return type(self)(self.term.with_engine(engine), self.mass, self.cost)
 
     def value(self, gamma: Double) -> float:
         return checked_value(self.term, self.mass * gamma) / self.mass / self.cost

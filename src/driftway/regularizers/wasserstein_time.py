@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import NamedTuple, Self
 
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import flag, points, real_number, weights
-from driftway.engines.engine import Request
+from driftway.engines.engine import Engine, Request
 from driftway.engines.threads.engine import Threads
 from driftway.geometry.costs import PointCloudCost
 from driftway.geometry.matrices import Factored
@@ -95,11 +96,14 @@ class WassersteinTime(MomentRegularizer):
         # The last divergence and its potentials, where the next one starts; the numbers do not depend on them.
         self._last: tuple[Double, _Transport] | None = None
         self._warm: tuple[Double | None, Double | None] = (None, None)
+        self._engine: Engine = Threads()  # outside of a solve
         self._constant = 0.0
         if self.debias:
             self._constant = (
                 0.5
-                * _transport(self.previous, self.previous_masses, self.previous, self.previous_masses, self.blur).value
+                * _transport(
+                    self._engine, self.previous, self.previous_masses, self.previous, self.previous_masses, self.blur
+                ).value
             )
 
     def __repr__(self) -> str:
@@ -118,6 +122,11 @@ class WassersteinTime(MomentRegularizer):
             return self
         check_fit("a", a, "Y", self.Y, a, b)
         return type(self)(self.Y, self.previous, self.weight, self.blur, self.debias, a, self.previous_masses)
+
+    def with_engine(self, engine: Engine) -> Self:
+        other = copy.copy(self)
+        other._engine = engine
+        return other
 
     @property
     def right_basis(self) -> Double:
@@ -156,10 +165,11 @@ class WassersteinTime(MomentRegularizer):
             assert self.a is not None
             inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
             mapped = inverse * right
-            there = _transport(mapped, self.a, self.previous, self.previous_masses, self.blur, self._warm[0])
+            c, engine = self.previous_masses, self._engine
+            there = _transport(engine, mapped, self.a, self.previous, c, self.blur, self._warm[0])
             value, gradient, own_start = there.value, there.gradient, None
             if self.debias:
-                own = _transport(mapped, self.a, mapped, self.a, self.blur, self._warm[1])
+                own = _transport(engine, mapped, self.a, mapped, self.a, self.blur, self._warm[1])
                 value, gradient = value - 0.5 * own.value - self._constant, gradient - own.gradient
                 own_start = own.start
             self._warm = (there.start, own_start)
@@ -168,17 +178,18 @@ class WassersteinTime(MomentRegularizer):
 
     def partials(self, plan: Plan) -> dict[str, Double]:
         assert self.a is not None
-        a, c, Z, blur = self.a, self.previous_masses, self.previous, self.blur
+        a, c, Z, blur, engine = self.a, self.previous_masses, self.previous, self.blur, plan.engine
         right = plan.sweep(right=self.Y).right
-        pull = self._divergence(right).gradient
+        pull = self.with_engine(engine)._divergence(right).gradient
         inverse = np.divide(1.0, a, out=np.zeros_like(a), where=a > 0)[:, None]
         mapped = inverse * right
-        there, back = _transport(mapped, a, Z, c, blur), _transport(Z, c, mapped, a, blur)
+        there, back = _transport(engine, mapped, a, Z, c, blur), _transport(engine, Z, c, mapped, a, blur)
         # dW = ⟨f, da⟩ + ⟨g, dc⟩ − δ dm, where m is the mass of both, and c grows in proportion to m.
         masses = there.f + np.dot(there.g, c) / a.sum() - blur
         moved = back.gradient
         if self.debias:
-            own, previous = _transport(mapped, a, mapped, a, blur), _transport(Z, c, Z, c, blur)
+            own = _transport(engine, mapped, a, mapped, a, blur)
+            previous = _transport(engine, Z, c, Z, c, blur)
             masses -= 0.5 * (own.f + own.g - blur) + 0.5 * (np.dot(previous.f + previous.g, c) / a.sum() - blur)
             moved = moved - previous.gradient
         masses = np.where(a > 0, masses - (pull * mapped).sum(axis=1), 0.0)
@@ -199,14 +210,15 @@ class _Transport(NamedTuple):
     start: Double
 
 
-def _transport(X: Double, a: Double, Z: Double, c: Double, blur: float, start: Double | None = None) -> _Transport:
+def _transport(
+    engine: Engine, X: Double, a: Double, Z: Double, c: Double, blur: float, start: Double | None = None
+) -> _Transport:
     """W_δ(X, Z) and its gradient 2 (diag(a) X − π Z) in the positions X, by the envelope theorem."""
     cost = PointCloudCost(X, Z, "sqeuclidean")
     log = Factored.of_cost(cost, np.empty((len(Z), 0)), np.empty((len(X), 0))) / -blur
     log_a, log_c = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (a, c))
-    engine = Threads()
     solved = balance(log, a, c, log_a, log_c if start is None else start, tol=1e-11, max_iter=10_000, engine=engine)
-    if solved.error > 1e-6:
+    if solved.error > max(1e-6, 100.0 * engine.precision):  # in float32 rounding leaves more
         warnings.warn(
             f"WassersteinTime's own transport problem ended with marginal error {solved.error:.1e}; increase blur",
             ConvergenceWarning,

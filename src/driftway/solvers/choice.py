@@ -7,7 +7,6 @@ import numpy as np
 from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import compiled_threads
 from driftway.problem.problem import Problem
-from driftway.regularizers.moment_regularizer import Zero
 from driftway.solvers.conditional_gradient.frank_wolfe import FrankWolfe
 from driftway.solvers.dual_ascent.dual import fits as fits_dual_ascent
 from driftway.solvers.dual_ascent.solver import DualAscent, is_small
@@ -31,7 +30,7 @@ def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> list[Solver]
     if from_plan:
         return [ForwardBackward()]
     splitting = ForwardBackward(accelerate=problem.regularizer.convex)
-    if isinstance(problem.regularizer, Zero):
+    if problem.regularizer.vanishes:
         return [DualAscent(), Sinkhorn()] if _by_newton(problem, engine) else [Sinkhorn()]
     if fits_dual_ascent(problem):
         return [DualAscent(), splitting]

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from driftway.geometry.matrices import Factored
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.solution import Iteration, Solution, Trace
-from driftway.regularizers.moment_regularizer import Zero
 from driftway.solvers.certificate import Certificate, certify, relative_gap
 from driftway.solvers.only_coupling import has_one_coupling, only_coupling
 from driftway.solvers.progress import Progress
@@ -49,7 +47,7 @@ def iterate(
     """
     began = perf_counter()
     trace, n_iter = Trace(), 0
-    direct = bool(getattr(solver, "direct", False)) and not isinstance(model.J, Zero)
+    direct = solver.direct and not model.J.vanishes
     accuracy = max(INNER_SHARE * tol, FINEST if _few_steps(model, solver) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol, model.engine) as bar:
@@ -118,7 +116,7 @@ class _Stall:
 
 def _few_steps(model: Model, solver: Solver) -> bool:
     """Whether no inner problem is worth solving roughly: the solver has none, or J is so weak that few follow."""
-    return is_weak(model.problem) or bool(getattr(solver, "direct", False))
+    return is_weak(model.problem) or solver.direct
 
 
 def _within(state: State, certificate: Certificate, tol: float) -> bool:
@@ -152,10 +150,10 @@ def _line(state: State, certificate: Certificate, seconds: float) -> Iteration:
 def _message(
     model: Model, solver: Solver, state: State, certificate: Certificate, tol: float, reason: str | None, n_iter: int
 ) -> str:
-    held = "factored" if isinstance(state.point.plan.log, Factored) else "dense"
+    held = "dense" if state.point.plan.log.factored is None else "factored"
     ran = f"{type(solver).__name__}, {held}, {n_iter} iterations"
     if n_iter >= MANY:
-        ran += getattr(solver, "expense", "")
+        ran += solver.expense
     kind = "gap" if model.J.convex else "stationarity gap"
     if reason is None:
         return (

@@ -6,7 +6,7 @@ import math
 from types import TracebackType
 from typing import Any, Self
 
-from driftway.engines.engine import Engine, OnCluster, Watched
+from driftway.engines.engine import Engine
 from driftway.problem.solution import Iteration
 
 
@@ -22,12 +22,12 @@ class Progress:
                 from tqdm.auto import tqdm
             except ImportError:
                 raise ImportError("progress=True needs tqdm: pip install 'driftway[progress]'") from None
-            if isinstance(engine, OnCluster):
-                tqdm.write(f"the cluster can be watched at {engine.dashboard}")
+            if notice := engine.notice():
+                tqdm.write(notice)
             self._bar = tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed} {postfix}")
 
     def __enter__(self) -> Self:
-        if self._bar is not None and isinstance(self._engine, Watched):
+        if self._bar is not None:
             self._engine.watch = self.sweep
         return self
 
@@ -52,5 +52,4 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-            if isinstance(self._engine, Watched):
-                self._engine.watch = None
+            self._engine.watch = None

@@ -12,8 +12,7 @@ from driftway.arrays.validation import flag, positive_integer, real_number
 from driftway.plan.sinkhorn import Relaxation, balance
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.regularizers.moment_regularizer import Zero
-from driftway.solvers.solver import Start, State, require_entropy
+from driftway.solvers.solver import Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -26,7 +25,7 @@ IDLE_SHARE = 0.9
 
 
 @dataclass(frozen=True)
-class Sinkhorn:
+class Sinkhorn(Solver):
     """Sinkhorn's algorithm, for entropic transport without a regulariser (J = 0).
 
     It alternates between scaling rows and columns to their masses, with logarithms throughout. It needs ε > 0.
@@ -67,7 +66,7 @@ class Sinkhorn:
 
     def check(self, problem: Problem) -> None:
         require_entropy(self, problem)
-        if not isinstance(problem.regularizer, Zero):
+        if not problem.regularizer.vanishes:
             raise ValueError(
                 f"Sinkhorn solves problems without a regularizer, got {problem.regularizer!r}; use ForwardBackward"
             )

@@ -14,7 +14,7 @@ from driftway.arrays.validation import double_array, flag, positive_integer, rea
 from driftway.engines.cores import single_blas
 from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import Threads
-from driftway.geometry.costs import Cost
+from driftway.geometry.cost import Cost
 from driftway.geometry.matrices import Dense, Factored
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
@@ -154,8 +154,7 @@ def _run(
         raise TypeError(f"engine must be an engine such as driftway.engines.Threads(), got {engine!r}")
     given = init is not None and not isinstance(init, Solution | tuple)  # a plan, which has no factored form here
     engine = Threads() if engine is None else engine
-    if (check_engine := getattr(problem.cost, "check_engine", None)) is not None:  # its rows are elsewhere
-        check_engine(engine)
+    problem.cost.check_engine(engine)
     if solver is not None:
         solver.check(problem)
     units = Units.of(problem)
@@ -167,7 +166,7 @@ def _run(
         model.check()
 
         def attempt(solver: Solver) -> tuple[Solution, bool]:
-            solver, steps = _in_units(solver, units)
+            solver, steps = solver.in_units(units.cost), solver.steps_in_inverse_cost
 
             def tell(iteration: Iteration, plan: Plan) -> bool | None:
                 assert callback is not None
@@ -181,12 +180,6 @@ def _run(
     if not solution.converged and not is_quiet():
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution
-
-
-def _in_units(solver: Solver, units: Units) -> tuple[Solver, bool]:
-    """The solver for a problem in these units, and whether its step sizes are in units of one over a cost."""
-    convert = getattr(solver, "in_units", None)
-    return (solver, False) if convert is None else (convert(units.cost), True)
 
 
 def _init_in(units: Units, problem: Problem, init: Init | None) -> Init | None:
@@ -212,7 +205,7 @@ def _start(model: Model, init: Init | None) -> Start:
     if isinstance(init, Solution):
         if init.plan.shape != (n, m):
             raise ValueError(f"init must be of the problem's shape {(n, m)}, got a solution of shape {init.plan.shape}")
-        if isinstance(init.plan.log, Dense) and isinstance(model.cost, Dense) and model.epsilon > 0:
+        if init.plan.log.held is not None and model.moments is None and model.epsilon > 0:
             f, g = _potentials(model, (model.epsilon * init.plan.f, model.epsilon * init.plan.g))
             return Start(f, g, init.plan.log, init.plan, _potentials(model, init.potentials))
         return Start(*_potentials(model, init.potentials), _log_over(model, init.plan), init.plan)
@@ -243,8 +236,8 @@ def _potentials(model: Model, pair: tuple[npt.ArrayLike, npt.ArrayLike]) -> tupl
 
 def _log_over(model: Model, plan: Plan) -> Factored | None:
     """The log-plan of another solution over this problem's cost and bases, if it has as many coefficients."""
-    log, cost = plan.log, model.cost
-    if not isinstance(log, Factored) or not isinstance(cost, Factored) or model.epsilon == 0:
+    log, cost = plan.log.factored, model.cost.factored
+    if log is None or cost is None or model.epsilon == 0:
         return None
     if log.P.shape != cost.P.shape or log.Q.shape != cost.Q.shape or not (log.P.size or log.Q.size):
         return None

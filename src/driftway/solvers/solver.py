@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -108,23 +109,122 @@ class State:
     exhausted: bool = False
 
 
-@runtime_checkable
-class Solver(Protocol):
-    """A solver contributes its start and its step. It is an immutable value and keeps nothing between calls.
+class Solver(ABC):
+    """Base class of solvers: a start and a step. The loop that drives them does everything else.
 
-    One that has `direct = True` goes all the way in a step and is asked for the final accuracy at once. One that has a
-    string `expense` says there what makes many iterations slow; messages cite it. One with parameters in units of cost
-    has a method `in_units(cost)` that returns it for a problem whose unit of cost is `cost`.
+    A solver is an immutable value and keeps nothing between calls; what it has to remember is `State.memory`. A
+    subclass gives `start` and `advance`, and `check` if it does not fit every problem.
+
+    Attributes
+    ----------
+    direct : bool
+        Whether it goes all the way in a step, so that it is asked for the final accuracy at once.
+    expense : str
+        What makes many iterations slow; messages cite it.
+    steps_in_inverse_cost : bool
+        Whether the step sizes that it reports are in units of one over a cost.
+
+    Examples
+    --------
+    Two steps of a solve, made by hand:
+
+    >>> import numpy as np
+    >>> from driftway import ForwardBackward, GroupLasso, Problem
+    >>> from driftway.engines import Threads
+    >>> from driftway.problem import Model
+    >>> from driftway.solvers import Start
+    >>> cost = np.random.default_rng(0).random((6, 5))
+    >>> problem = Problem(cost, epsilon=0.1, regularizer=GroupLasso([0, 0, 0, 1, 1, 1]))
+    >>> model, solver = Model(problem, Threads()), ForwardBackward(step=1.0)
+    >>> solver.check(problem)
+    >>> first = solver.start(model, Start(np.zeros(6), np.zeros(5)), accuracy=1e-9)
+    >>> second = solver.advance(model, first, accuracy=1e-9)
+    >>> bool(second.point.objective < first.point.objective), second.step
+    (True, 1.0)
+
     """
 
-    def check(self, problem: Problem) -> None:
-        """Raises `ValueError` if the problem does not fit this solver."""
+    direct: bool = False
+    expense: str = ""
+    steps_in_inverse_cost: bool = False
 
+    def check(self, problem: Problem) -> None:  # noqa: B027 - a solver that fits every problem has nothing to say
+        """Raises if the problem does not fit this solver.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        problem : Problem
+
+        Raises
+        ------
+        ValueError
+            With a solver that does fit.
+
+        """
+
+    def in_units(self, cost: float) -> Self:
+        """The solver for a problem whose unit of cost is `cost`: one with parameters in units of cost converts them.
+
+        Parameters
+        ----------
+        cost : float
+
+        Returns
+        -------
+        Solver
+
+        Examples
+        --------
+        >>> from driftway import ForwardBackward
+        >>> ForwardBackward(step=2.0).in_units(4.0).step
+        8.0
+
+        """
+        return self
+
+    @abstractmethod
     def start(self, model: Model, start: Start, accuracy: float) -> State:
-        """The state before the first iteration."""
+        """The state before the first iteration.
 
+        See the example of the class.
+
+        Parameters
+        ----------
+        model : Model
+            The problem.
+        start : Start
+            Where to begin.
+        accuracy : float
+            The marginal error to which inner problems are solved.
+
+        Returns
+        -------
+        State
+
+        """
+
+    @abstractmethod
     def advance(self, model: Model, state: State, accuracy: float) -> State:
-        """The next state; inner problems are solved to marginal error `accuracy`."""
+        """The next state.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        model : Model
+            The problem.
+        state : State
+            What `start` or the last `advance` returned.
+        accuracy : float
+            The marginal error to which inner problems are solved.
+
+        Returns
+        -------
+        State
+
+        """
 
 
 def is_weak(problem: Problem) -> bool:

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import Array, finite_array, one_of
-from driftway.engines.dask import shard
 from driftway.engines.dask.cluster import Value
 from driftway.engines.dask.rows import Rows
-from driftway.geometry.costs import PointCloudCost
+from driftway.geometry.cost import Cost
+from driftway.geometry.costs import PointCloudCost, cloud_cost
 
 # Metrics that need to know no more than two points.
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis")
 
 
-class ShardedCloudCost:
+class ShardedCloudCost(Cost):
     """The cost c(xᵢ, yⱼ) between points X in the shards of a cluster, and points Y that every worker gets.
 
     Made by `Dask.cloud`. Masses and potentials of the rows, and whatever else a solver has per row, live beside X.
@@ -38,43 +38,42 @@ class ShardedCloudCost:
 
     """
 
-    bilinear = None
-
     def __init__(self, X: Rows, Y: npt.ArrayLike, metric: Any = "euclidean") -> None:
         self.X, self.Y = X, finite_array("Y", Y, ndim=2)
         if X.ndim != 2 or X.shape[1] != self.Y.shape[1]:
             raise ValueError(f"X and Y must have the same number of features, got shapes {X.shape} and {self.Y.shape}")
         self.metric = metric if callable(metric) else one_of("metric", metric, METRICS)
-        self.shape = (X.shape[0], self.Y.shape[0])
-        self.dtype = np.result_type(X.dtype, self.Y.dtype)
         if not np.isfinite(X).all():
             raise ValueError("X must be finite, but it contains NaN or infinity")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.Y.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(self.X.dtype, self.Y.dtype)
 
     def __repr__(self) -> str:
         return f"ShardedCloudCost(shape={self.shape}, features={self.Y.shape[1]}, metric={self.metric!r})"
 
     @cached_property
-    def held(self) -> Value:
+    def shards(self) -> Value:
         """The cost's rows as every shard holds them."""
         sharding = self.X.sharding
-        return sharding.value(shard.cloud_cost, self.X.value, sharding.everywhere(self.Y), self.metric, None).computed()
+        return sharding.value(cloud_cost, self.X.value, sharding.everywhere(self.Y), self.metric, {}).computed()
 
     @property
-    def uniform(self) -> Rows:
-        """Equal masses of total 1."""
-        n = self.shape[0]
-        return self.X.__by_rows__(_constant, self.X, 1.0 / n)
+    def remote(self) -> bool:
+        return True
 
-    def beside(self, array: Any) -> Rows:
-        """An array of the client that has a row for each of these, with them."""
+    def beside(self, array: Any) -> Any:
         return array if isinstance(array, Rows) else Rows(self.X.sharding.by_rows(array).computed(), array[:0])
 
-    def zeros(self, columns: int) -> Rows:
-        """Zeros beside the rows."""
-        return self.X.__by_rows__(_zeros, self.X, columns)
+    def constant(self, value: float, columns: int | None = None) -> Any:
+        return self.X.__by_rows__(_constant, self.X, value, columns)
 
     def check_engine(self, engine: object) -> None:
-        """Raises if an engine does not know where the rows are."""
         knows = getattr(engine, "knows", None)
         if knows is None or not knows(self.X):
             gone = ", whose cluster has been left since" if self.X.sharding.cluster.closed else ""
@@ -89,9 +88,5 @@ class ShardedCloudCost:
         return PointCloudCost(points, self.Y, self.metric).rows(slice(None))
 
 
-def _constant(X: Array, value: float) -> npt.NDArray[np.float64]:
-    return np.full(len(X), value)
-
-
-def _zeros(X: Array, columns: int) -> npt.NDArray[np.float64]:
-    return np.zeros((len(X), columns))
+def _constant(X: Array, value: float, columns: int | None) -> npt.NDArray[np.float64]:
+    return np.full(len(X) if columns is None else (len(X), columns), value)

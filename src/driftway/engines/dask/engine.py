@@ -16,9 +16,9 @@ from driftway.engines.dask import shard
 from driftway.engines.dask.cluster import Cluster, Hint, Sharding, Traffic, Value
 from driftway.engines.dask.cost import ShardedCloudCost
 from driftway.engines.dask.rows import Rows
-from driftway.engines.engine import Kernel, Request, Sweep
+from driftway.engines.engine import Engine, Kernel, Request, Sweep
 from driftway.engines.threads.engine import Threads
-from driftway.geometry.costs import Cost, MatrixCost, PointCloudCost
+from driftway.geometry.cost import Cost
 from driftway.geometry.matrices import Factored, Matrix
 
 Double = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ ROW_PARTS = ("f", "rows", "right")
 COLUMN_PARTS = ("columns", "left", "inner", "entropy", "excess")
 
 
-class Dask:
+class Dask(Engine):
     """Rows on the workers of a Dask cluster.
 
     A worker that is lost costs the computation of its rows again, on the others or on the one that takes its
@@ -66,8 +66,6 @@ class Dask:
             raise ValueError("workers must be left out when an address is given: the cluster there has its own")
         self.workers = positive_integer("workers", available_cores() if workers is None else workers)
         self.patience = real_number("patience", patience, minimum=0.0)
-        # Told the share of a long sweep that is done, while somebody watches.
-        self.watch: Callable[[float], None] | None = None
         self._cluster: Cluster | None = None
         self._owned: list[Any] = []
         self._sharded: WeakKeyDictionary[Any, tuple[Sharding, Value]] = WeakKeyDictionary()
@@ -133,6 +131,9 @@ class Dask:
 
         """
         return str(self.client.dashboard_link)
+
+    def notice(self) -> str:
+        return f"the cluster can be watched at {self.dashboard}"
 
     @property
     def traffic(self) -> Traffic:
@@ -258,10 +259,11 @@ class Dask:
         return cluster is not None and not theirs.closed and theirs.address == cluster.address
 
     def sweep(self, request: Request) -> Sweep:
-        log = request.log
-        if not _shardable(log) or not (request.inner is None or _over_same_cost(request.inner, log)):
+        if (log := _shardable(request.log)) is None:
             return self._host.sweep(request)
-        assert isinstance(log, Factored)
+        inner = None if request.inner is None else request.inner.factored
+        if request.inner is not None and (inner is None or inner.cost is not log.cost):
+            return self._host.sweep(request)
         sharding, cost = self._shards_of(log.cost)
         f, remainder = sharding.by_rows(request.f), request.remainder
         asked = {
@@ -274,8 +276,8 @@ class Dask:
             "entropy": request.entropy,
             "single": request.single,
         }
-        inner = None if request.inner is None else _coefficients(sharding, request.inner)
-        swept = sharding.value(shard.sweep, cost, _coefficients(sharding, log), inner, asked).computed()
+        other = None if inner is None else _coefficients(sharding, inner)
+        swept = sharding.value(shard.sweep, cost, _coefficients(sharding, log), other, asked).computed()
         rows = [sharding.value(getattr, swept, name) for name in ROW_PARTS]
         sums = [(sharding.value(getattr, swept, name), "sum") for name in COLUMN_PARTS]
         if not isinstance(request.f, Rows):
@@ -288,31 +290,35 @@ class Dask:
         return Sweep(own[0], own[1], columns, own[2], left, *map(float, numbers))
 
     def log_columns(self, log: Matrix, f: Double) -> Double:
-        if not _shardable(log):
+        if (factored := _shardable(log)) is None:
             return self._host.log_columns(log, f)
-        return self._merged("log_columns", log, "logaddexp", lambda sharding: (sharding.by_rows(f),))
+        return self._merged("log_columns", factored, "logaddexp", lambda sharding: (sharding.by_rows(f),))
 
     def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
         """`None`: rows stay where they are."""
         return None
 
     def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
-        if not _shardable(log):
+        if (factored := _shardable(log)) is None:
             return self._host.exponential(log, f, g)
-        return self._merged("exponential", log, "rows", lambda sharding: (sharding.by_rows(f), sharding.everywhere(g)))
+
+        def arguments(sharding: Sharding) -> tuple[Any, ...]:
+            return sharding.by_rows(f), sharding.everywhere(g)
+
+        return self._merged("exponential", factored, "rows", arguments)
 
     def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
-        if not _shardable(log):
+        if (factored := _shardable(log)) is None:
             return self._host.gram(log, f, g, factors, basis)
 
         def arguments(sharding: Sharding) -> tuple[Any, ...]:
             held = [sharding.by_rows(factor) for factor in factors]
             return sharding.by_rows(f), sharding.everywhere(g), held, sharding.everywhere(basis)
 
-        return self._merged("gram", log, "sum", arguments)
+        return self._merged("gram", factored, "sum", arguments)
 
     def assemble(self, matrix: Matrix) -> Double:
-        if isinstance(matrix, Factored) and isinstance(matrix.cost, ShardedCloudCost):
+        if (factored := matrix.factored) is not None and factored.cost.remote:
             raise ValueError(
                 "this needs the matrix as one array, but its rows live in the shards of a cluster; use Sinkhorn, "
                 "DualAscent or ForwardBackward (driftway.solvers), and a regularizer that sees the plan through moments"
@@ -328,9 +334,8 @@ class Dask:
     def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
         return self._host.scaled(gamma, s, t, u, v)
 
-    def _merged(self, method: str, log: Matrix, how: str, arguments: Callable[[Sharding], tuple[Any, ...]]) -> Double:
+    def _merged(self, method: str, log: Factored, how: str, arguments: Callable[[Sharding], tuple[Any, ...]]) -> Double:
         """What a method returns for the rows of every shard, merged."""
-        assert isinstance(log, Factored)
         sharding, cost = self._shards_of(log.cost)
         value = sharding.value(shard.applied, method, cost, _coefficients(sharding, log), arguments(sharding))
         (result,) = sharding.fetched([(value.computed(), how)], self.watch)
@@ -339,23 +344,18 @@ class Dask:
     def _shards_of(self, cost: Cost) -> tuple[Sharding, Value]:
         """The rows of a cost on the workers, sent there when they are first needed."""
         if isinstance(cost, ShardedCloudCost):
-            return cost.X.sharding, cost.held
+            return cost.X.sharding, cost.shards
         found = self._sharded.get(cost)
         if found is None:
-            sharding = self._connected.shards(cost.shape[0])
-            if isinstance(cost, PointCloudCost):
-                X, Y = sharding.by_rows(cost.X), sharding.everywhere(cost.Y)
-                held = sharding.value(shard.cloud_cost, X, Y, cost.metric, getattr(cost, "_scale", None))
-            else:
-                assert isinstance(cost, MatrixCost)
-                held = sharding.value(MatrixCost, sharding.by_rows(cost.values))
-            found = self._sharded[cost] = sharding, held.computed()
+            assert cost.split is not None
+            sharding, (make, rows, others) = self._connected.shards(cost.shape[0]), cost.split
+            sent = (sharding.everywhere(each) if isinstance(each, np.ndarray) else each for each in others)
+            found = self._sharded[cost] = sharding, sharding.value(make, sharding.by_rows(rows), *sent).computed()
         return found
 
 
-def _coefficients(sharding: Sharding, matrix: Matrix) -> tuple[Any, ...]:
+def _coefficients(sharding: Sharding, matrix: Factored) -> tuple[Any, ...]:
     """What a matrix is made of besides its cost."""
-    assert isinstance(matrix, Factored)
     R, L = sharding.steady(matrix.R, by_rows=False), sharding.steady(matrix.L, by_rows=True)
     return R, L, matrix.scale, sharding.by_rows(matrix.P), sharding.everywhere(matrix.Q)
 
@@ -365,13 +365,10 @@ def _rank_one(sharding: Sharding, u: Double | None, v: Double) -> tuple[Any, Any
     return None if u is None else sharding.by_rows(u), sharding.everywhere(v)
 
 
-def _shardable(log: Matrix) -> bool:
-    """Whether the rows of a matrix can be had from rows of arrays."""
-    return isinstance(log, Factored) and isinstance(log.cost, PointCloudCost | MatrixCost | ShardedCloudCost)
-
-
-def _over_same_cost(matrix: Matrix, log: Matrix) -> bool:
-    return isinstance(matrix, Factored) and isinstance(log, Factored) and matrix.cost is log.cost
+def _shardable(log: Matrix) -> Factored | None:
+    """The matrix if its rows can be had from rows of arrays."""
+    factored = log.factored
+    return factored if factored is not None and (factored.cost.remote or factored.cost.split is not None) else None
 
 
 def _beside(rows: Rows, count: int) -> Sharding:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from driftway.engines.engine import Request, Sweep
 from driftway.engines.threads.engine import Threads
-from driftway.geometry.costs import Cost, Metric, PointCloudCost
+from driftway.geometry.cost import Cost
 from driftway.geometry.matrices import Factored
 
 Double = npt.NDArray[np.float64]
@@ -112,14 +112,6 @@ def _worker() -> Any:
 def same(value: Any) -> Any:
     """The value itself."""
     return value
-
-
-def cloud_cost(X: Any, Y: Any, metric: Metric, scale: dict[str, Any] | None) -> PointCloudCost:
-    """The rows of a cost that belong to a shard; the scale of a metric, if it has one, is that of all points."""
-    cost = PointCloudCost(X, Y, metric)
-    if scale is not None:
-        cost._scale = scale
-    return cost
 
 
 def sweep(cost: Cost, log: tuple[Any, ...], inner: tuple[Any, ...] | None, asked: dict[str, Any]) -> Sweep:

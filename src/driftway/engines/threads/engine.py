@@ -18,7 +18,8 @@ from driftway.engines.engine import SAFE, Engine, Request, Sweep, entropy_of
 from driftway.engines.threads.kernel import StoredKernel
 from driftway.engines.threads.numpy_blocks import add_remainder, exponentiate
 from driftway.engines.threads.workers import Workers
-from driftway.geometry.matrices import Dense, Factored, Matrix, is_plain
+from driftway.geometry.cost import is_plain
+from driftway.geometry.matrices import Matrix
 
 Double = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -31,7 +32,7 @@ LONG_SWEEP = 2**29
 GRAM_ENTRIES = 2**20
 
 
-class Threads(Workers):
+class Threads(Workers, Engine):
     """The default engine: row blocks on a pool of threads, by compiled code where Numba is installed.
 
     Parameters
@@ -83,8 +84,6 @@ class Threads(Workers):
             raise ImportError("compiled=True needs Numba: pip install 'driftway[fast]'")
         self.compiled = numba_installed() if compiled is None else compiled
         self.mixed = flag("mixed", mixed)
-        # Told the share of a long sweep that is done, while somebody watches.
-        self.watch: Callable[[float], None] | None = None
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"watch": None}
@@ -203,7 +202,7 @@ class Threads(Workers):
     def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> StoredKernel | None:
         n, m = log.shape
         real = np.float32 if single and self.mixed and self.compiled else np.float64
-        if not isinstance(log, Dense) and np.dtype(real).itemsize * n * m > self.memory:
+        if log.factored is not None and np.dtype(real).itemsize * n * m > self.memory:
             return None
         return StoredKernel(self._exponential(log, f, g, np.empty((n, m), real)), self, self.compiled)
 
@@ -249,9 +248,7 @@ class Threads(Workers):
         return np.add.reduce(self.each(visit, n, m))
 
     def assemble(self, matrix: Matrix) -> Double:
-        if isinstance(matrix, Dense):
-            return matrix.values
-        if isinstance(matrix, Factored) and (held := matrix.held) is not None:
+        if (held := matrix.held) is not None:
             return held
         terms, out = matrix.terms(bilinear=False) if self.compiled else None, np.empty(matrix.shape)
         if terms is None or not terms.x.size:

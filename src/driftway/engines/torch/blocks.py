@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.geometry.costs import DIRECT_FEATURES, Bilinear, Cloud, PointCloudCost
+from driftway.geometry.cost import Bilinear, Cloud
+from driftway.geometry.costs import DIRECT_FEATURES
 from driftway.geometry.matrices import Factored, Matrix
 
 Double = npt.NDArray[np.float64]
@@ -46,33 +47,32 @@ class Blocks:
         self._place, self._matrix = place, matrix
         self._cloud: Cloud | None = None
         self._bilinear: Bilinear | None = None
-        if not isinstance(matrix, Factored):
+        if (factored := matrix.factored) is None:
             return
-        if isinstance(matrix.cost, PointCloudCost) and matrix.scale != 0.0:
-            self._cloud = matrix.cost.cloud
+        if factored.scale != 0.0:
+            self._cloud = factored.cost.cloud
         if self._cloud is not None:
             # Scaled before they are sent: what is in range as a multiple of the cost need not be so without.
-            multiple = abs(matrix.scale)
+            multiple = abs(factored.scale)
             self._stretch = multiple if self._cloud.euclidean else math.sqrt(multiple)
             self._y = place.send(self._stretch * self._cloud.y)
-            bilinear = matrix.cost.bilinear if self._cloud.x.shape[1] > DIRECT_FEATURES else None
+            bilinear = factored.cost.bilinear if self._cloud.x.shape[1] > DIRECT_FEATURES else None
             if bilinear is not None and multiple * bilinear.rounding <= EXPANSION:
                 self._bilinear = bilinear
                 self._columns = place.send(multiple * bilinear.columns)
-        self._right = place.send(np.hstack([matrix.R, matrix.Q]).T)
+        self._right = place.send(np.hstack([factored.R, factored.Q]).T)
 
     @property
     def columns(self) -> int:
         """Numbers per column that are held on the device."""
-        if not isinstance(self._matrix, Factored):
+        if self._matrix.factored is None:
             return 0
         features = 0 if self._cloud is None else self._cloud.x.shape[1]
         return int(features + 1 + self._right.shape[0])
 
     def __getitem__(self, block: slice) -> Tensor:
-        matrix = self._matrix
-        if not isinstance(matrix, Factored):
-            return self._place.send(matrix.rows(block))
+        if (matrix := self._matrix.factored) is None:
+            return self._place.send(self._matrix.rows(block))
         values = self._scaled_cost(matrix, block)
         if self._right.shape[0]:
             left = self._place.send(np.hstack([matrix.P[block], matrix.L[block]]))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import flag, one_of, positive_integer
-from driftway.engines.engine import SAFE, Kernel, Request, Sweep
+from driftway.engines.engine import SAFE, Engine, Kernel, Request, Sweep
 from driftway.engines.threads.engine import LONG_SWEEP, SINGLE_SAFE, Threads
 from driftway.engines.torch.blocks import COPIES, Blocks, Place, Tensor
 from driftway.geometry.matrices import Matrix
@@ -21,7 +21,7 @@ Double = npt.NDArray[np.float64]
 SMALL_KERNEL = 2**18
 
 
-class Torch:
+class Torch(Engine):
     """Row blocks on a torch device.
 
     Columns live on the device during a sweep; rows are sent block by block, and only vectors come back. Metrics
@@ -57,8 +57,6 @@ class Torch:
         self.device, self.dtype = device, one_of("dtype", dtype, ("float64", "float32"))
         self.memory = positive_integer("memory", memory)
         self.mixed = flag("mixed", mixed)
-        # Told the share of a long sweep that is done, while somebody watches.
-        self.watch: Callable[[float], None] | None = None
         self._torch = _import_torch()
         self._device = _device(self._torch, device)
         if self._device.type == "mps" and self.dtype == "float64":
@@ -73,7 +71,6 @@ class Torch:
 
     @property
     def precision(self) -> float:
-        """The relative precision of a plan's entries."""
         return float(np.finfo(self.dtype).eps)
 
     def sweep(self, request: Request) -> Sweep:

@@ -11,7 +11,7 @@ from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.conditional_gradient.mixture import Mixture, given_plan, line_search
 from driftway.solvers.sinkhorn import scaled_potentials
-from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Start, State, require_entropy
+from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class ConditionalGradient:
+class ConditionalGradient(Solver):
     """Generalised conditional gradient splitting, CGS (Rakotomamonjy et al. 2015): the paper's competitor.
 
     J is linearised, the rest is solved by Sinkhorn's algorithm, and a line search mixes the result with the present

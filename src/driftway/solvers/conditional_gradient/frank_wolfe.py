@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from driftway.engines.engine import TINY
 from driftway.problem.model import Model
-from driftway.problem.problem import Problem
 from driftway.solvers.conditional_gradient.exact import exact_transport
 from driftway.solvers.conditional_gradient.mixture import Mixture, given_plan, line_search
-from driftway.solvers.solver import Start, State
+from driftway.solvers.solver import Solver, Start, State
 
 Double = npt.NDArray[np.float64]
 
@@ -27,7 +26,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(Solver):
     """Conditional gradient (Frank–Wolfe; Jaggi 2013, Bertsekas 1999) on the transport polytope, with or without
     entropy.
 
@@ -54,9 +53,6 @@ class FrankWolfe:
     """
 
     expense = ", each an exact transport problem, and slow: the gap falls like 1/iterations"
-
-    def check(self, problem: Problem) -> None:
-        """Fits every problem."""
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:
         if start.plan is None and (start.f.any() or start.g.any()):

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from driftway.engines.engine import entropy_of
-from driftway.geometry.matrices import Dense, LogOf
+from driftway.geometry.matrices import LogOf
 from driftway.problem.model import Model
 from driftway.problem.point import Point
-from driftway.regularizers.moment_regularizer import MomentRegularizer
 from driftway.solvers.solver import Start
 
 Double = npt.NDArray[np.float64]
@@ -31,10 +30,9 @@ class Mixture:
     @classmethod
     def of(cls, model: Model, cost: Double, gamma: Double) -> Self:
         transport = model.engine.total(lambda c, g: float(np.vdot(c, g)), cost, gamma)
-        J = model.J
-        if not isinstance(J, MomentRegularizer):
+        if (form := model.J.moment_form) is None:
             return cls(gamma, transport, np.empty((gamma.shape[0], 0)), np.empty((gamma.shape[1], 0)))
-        return cls(gamma, transport, gamma @ J.right_basis, gamma.T @ J.left_basis)
+        return cls(gamma, transport, gamma @ form.right_basis, gamma.T @ form.left_basis)
 
     def towards(self, other: Mixture, t: float) -> Mixture:
         """(1 − t) γ + t γ'."""
@@ -47,10 +45,10 @@ class Mixture:
 
     def point(self, model: Model) -> Point:
         """The objective at the mixture."""
-        gamma, J = self.gamma, model.J
+        gamma, form = self.gamma, model.J.moment_form
         n, m = gamma.shape
         rows, columns = gamma @ np.ones(m), np.ones(n) @ gamma
-        penalty = J.phi(self.right, self.left) if isinstance(J, MomentRegularizer) else J.value(gamma)
+        penalty = model.J.value(gamma) if form is None else form.phi(self.right, self.left)
         entropy = model.engine.total(entropy_of, gamma) if model.epsilon else 0.0
         objective = self.transport + model.epsilon * entropy + penalty
         plan = model.plan(LogOf(gamma), np.zeros(n), np.zeros(m), gamma)
@@ -82,7 +80,7 @@ def given_plan(model: Model, start: Start) -> Double | None:
     """The plan a user gave to start from, on the exact marginals, if there is one."""
     if start.plan is not None:
         return start.plan.on(model.a, model.b).round().array()
-    if not isinstance(start.log, Dense):
+    if start.log is None or start.log.held is None:
         return None
     f, g = (np.where(mass > 0, 0.0, -np.inf) for mass in (model.a, model.b))
     return model.plan(start.log, f, g).round().array()
@@ -99,9 +97,8 @@ def _entropy_slope(gamma: Double, direction: Double, t: float) -> float:
 
 def _penalty_slope(model: Model, old: Mixture, target: Mixture, direction: Double, t: float) -> float:
     """d/dt J(γ + t d), by moments where J has them."""
-    J = model.J
-    if not isinstance(J, MomentRegularizer):
-        return float(np.vdot(J.gradient(old.gamma + t * direction), direction))
+    if (form := model.J.moment_form) is None:
+        return float(np.vdot(model.J.gradient(old.gamma + t * direction), direction))
     right, left = target.right - old.right, target.left - old.left
-    slope_right, slope_left = J.phi_gradient(old.right + t * right, old.left + t * left)
+    slope_right, slope_left = form.phi_gradient(old.right + t * right, old.left + t * left)
     return float(np.vdot(slope_right, right) + np.vdot(slope_left, left))

@@ -29,7 +29,6 @@ from driftway.plan.plan import Plan
 from driftway.plan.sinkhorn import dot
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.regularizers.moment_regularizer import MomentRegularizer, RowQuadratic
 from driftway.solvers.dual_ascent.continuation import LAST_RIDGE, NEXT_RIDGE, RIDGE, STARVED, Direction
 
 Double = npt.NDArray[np.float64]
@@ -44,10 +43,10 @@ SETTLED, SETTLING = 1e-2, 12
 
 def fits(problem: Problem) -> bool:
     """Whether the regulariser is a sum of squares of right moments."""
-    J = problem.regularizer
-    if not isinstance(J, MomentRegularizer) or not J.convex or J.left_basis.shape[1]:
+    form = problem.regularizer.moment_form
+    if form is None or not problem.regularizer.convex or form.left_basis.shape[1]:
         return False
-    return J.row_quadratic is not None
+    return form.row_quadratic is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +74,11 @@ class Space:
 
     @classmethod
     def of(cls, model: Model) -> Space:
-        assert isinstance(model.J, MomentRegularizer)
-        quadratic = model.J.row_quadratic
-        assert isinstance(quadratic, RowQuadratic)
-        R = model.J.right_basis
+        form = model.J.moment_form
+        quadratic = None if form is None else form.row_quadratic
+        assert form is not None
+        assert quadratic is not None
+        R = form.right_basis
         seen = np.isfinite(quadratic.curvature) & (model.a > 0)[:, None]
         curvature = np.where(seen, quadratic.curvature, 1.0)
         space = cls(model.a, model.b, R, quadratic.centre, curvature, seen, R, every=False)
@@ -272,8 +272,8 @@ def _solved(inverse: Double, seen: npt.NDArray[np.bool_], right: Double) -> Doub
 
 
 def _log(model: Model, epsilon: float, P: Double) -> Factored:
-    cost = model.cost
-    assert isinstance(cost, Factored)
+    cost = model.cost.factored
+    assert cost is not None
     return cost.with_coefficients(-1.0 / epsilon, P / -epsilon, cost.Q)
 
 

@@ -13,7 +13,6 @@ from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import positive_integer
 from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import compiled_threads
-from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import Ascent, remaining
 from driftway.plan.sinkhorn import NEWTON_SIZE, balance
 from driftway.problem.model import Model
@@ -22,7 +21,7 @@ from driftway.solvers.dual_ascent.continuation import STAGE_LIMIT, Continuation,
 from driftway.solvers.dual_ascent.dual import Place, Space, SweptSteps, at, evaluator, fits
 from driftway.solvers.dual_ascent.small import CompiledSteps
 from driftway.solvers.sinkhorn import STAGE_ACCURACY
-from driftway.solvers.solver import WORTHLESS_START, Start, State, require_entropy
+from driftway.solvers.solver import WORTHLESS_START, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -40,7 +39,7 @@ SMALL_EASY = 10.0
 
 
 @dataclass(frozen=True)
-class DualAscent:
+class DualAscent(Solver):
     """Quasi-Newton and Newton ascent on the dual, for regularisers such as `TimeSmoothness`.
 
     J must be a sum of squares of single right moments, as `TimeSmoothness`, its sums and its multiples are, or absent.
@@ -82,12 +81,13 @@ class DualAscent:
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:
         epsilon, space = model.epsilon, Space.of(model)
-        if start.log is not None and not isinstance(start.log, Factored):
+        log = None if start.log is None else start.log.factored
+        if start.log is not None and log is None:
             raise ValueError("DualAscent starts from potentials: init must be a pair (f, g) or a Solution")
-        if start.log is not None or start.f.any() or start.g.any():
+        if log is not None or start.f.any() or start.g.any():
             P = np.zeros_like(space.centre)
-            if start.log is not None:  # what φ does not see has no coefficient, whatever another φ saw
-                P = np.where(space.seen, -epsilon * start.log.P, P)
+            if log is not None:  # what φ does not see has no coefficient, whatever another φ saw
+                P = np.where(space.seen, -epsilon * log.P, P)
             here = at(model, space, epsilon, start.g, P, start.f / epsilon)
             if here.error <= WORTHLESS_START:
                 course, spent = _Course(Continuation(here, epsilon)), 0

@@ -14,7 +14,7 @@ with d = γ/(1 + w), v = d w and c = κ/(N Σ w²/(1 + w)) in the notation of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -27,11 +27,10 @@ import numpy.typing as npt
 from driftway.engines.compiled.layout import aligned
 from driftway.engines.engine import TINY
 from driftway.engines.threads.engine import Threads, compiled_threads
-from driftway.geometry.matrices import Matrix, is_plain
+from driftway.geometry.cost import is_plain
+from driftway.geometry.matrices import Matrix
 from driftway.problem.model import Model
-from driftway.regularizers.group_lasso import GroupLasso
-from driftway.regularizers.moment_regularizer import MomentRegularizer
-from driftway.regularizers.regularizer import Multiple, Regularizer, Sum
+from driftway.regularizers.regularizer import Regularizer, leaves
 
 Double = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -82,17 +81,19 @@ class Penalty(NamedTuple):
         groups: list[Index] | None = None
         weight, nothing = 0.0, np.empty((a.size, 0))
         basis, centre, curvature = [np.empty((columns, 0))], [nothing], [nothing]
-        for term, factor in _terms(J):
-            if isinstance(term, GroupLasso):
-                if groups is not None and not _same(groups, term.groups):
+        for factor, term in leaves(J):
+            if factor == 0.0:
+                continue
+            if (norms := term.group_norms) is not None:
+                if groups is not None and not _same(groups, norms.groups):
                     return None
-                groups, weight = term.groups, weight + factor * term.weight
-            elif isinstance(term, MomentRegularizer) and term.convex and not term.left_basis.shape[1]:
-                if (quadratic := term.row_quadratic) is None:
+                groups, weight = norms.groups, weight + factor * norms.weight
+            elif (form := term.moment_form) is not None and term.convex and not form.left_basis.shape[1]:
+                if (quadratic := form.row_quadratic) is None:
                     return None
                 # A moment that φ does not see at all is none.
                 seen = np.isfinite(quadratic.curvature[a > 0]).any(axis=0)
-                basis.append(term.right_basis[:, seen])
+                basis.append(form.right_basis[:, seen])
                 centre.append(quadratic.centre[:, seen])
                 curvature.append(quadratic.curvature[:, seen] / factor)
             else:
@@ -102,19 +103,6 @@ class Penalty(NamedTuple):
         if groups is None or weight <= 0 or not (np.isfinite(mass).all() and (mass > 0).all()):
             return None
         return cls(groups, weight, np.hstack(basis), np.hstack(centre), held)
-
-
-def _terms(J: Regularizer, factor: float = 1.0) -> Iterator[tuple[Regularizer, float]]:
-    """The terms of sums and multiples, with their factors."""
-    if factor == 0.0:
-        return
-    if isinstance(J, Sum):
-        for term in J.terms:
-            yield from _terms(term, factor)
-    elif isinstance(J, Multiple):
-        yield from _terms(J.term, factor * J.factor)
-    else:
-        yield J, factor
 
 
 def _same(first: list[Index], second: list[Index]) -> bool:

@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import positive_integer
+from driftway.engines.compiled.loading import numba_installed
 from driftway.engines.engine import TINY
-from driftway.engines.threads.engine import Threads, compiled_threads
+from driftway.engines.threads.engine import compiled_threads
 from driftway.geometry.matrices import LogOf
 from driftway.plan.newton import CLEARLY_NEARER, LONGEST_CHANGE
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, compiled_kernels
-from driftway.solvers.solver import WORTHLESS_START, Start, State, require_entropy
+from driftway.solvers.solver import WORTHLESS_START, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -47,7 +48,7 @@ NEGLIGIBLE = 1e-100
 
 
 @dataclass(frozen=True)
-class DualNewton:
+class DualNewton(Solver):
     """Newton's method on the semi-dual, for a `GroupLasso` with or without `TimeSmoothness`.
 
     J is a `GroupLasso` of positive weight, also with sums of squares of single right moments beside it, such as
@@ -95,8 +96,7 @@ class DualNewton:
     def start(self, model: Model, start: Start, accuracy: float) -> State:
         engine = compiled_threads(model.engine)
         if engine is None:
-            own = isinstance(model.engine, Threads)
-            remedy = "install driftway[fast]" if own else "use driftway.engines.Threads()"
+            remedy = "use driftway.engines.Threads()" if numba_installed() else "install driftway[fast]"
             raise ValueError(
                 f"DualNewton runs compiled code on the threads of this machine, which {model.engine!r} does not; "
                 f"{remedy}, or use ForwardBackward"

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from driftway.geometry.matrices import Factored, LogOf
+from driftway.geometry.matrices import LogOf
 from driftway.problem.model import Model
 from driftway.problem.point import Point
-from driftway.regularizers.moment_regularizer import MomentRegularizer, checked_phi
+from driftway.regularizers.moment_regularizer import checked_phi
 from driftway.regularizers.regularizer import checked_value
 from driftway.solvers.forward_backward.step import (
     GROW,
@@ -98,10 +98,9 @@ def mixture(model: Model, x: Point, z: Point, theta: float) -> Point:
     """
     if theta == 1.0:
         return z
-    if isinstance(model.cost, Factored):
-        assert isinstance(model.J, MomentRegularizer)
+    if (form := model.moments) is not None:
         right, left = x.right + theta * (z.right - x.right), x.left + theta * (z.left - x.left)
-        return replace(z, right=right, left=left, penalty=checked_phi(model.J, right, left), objective=np.nan)
+        return replace(z, right=right, left=left, penalty=checked_phi(form, right, left), objective=np.nan)
     gamma = (1.0 - theta) * x.plan.array() + theta * z.plan.array()
     plan = model.plan(LogOf(gamma), np.zeros_like(model.a), np.zeros_like(model.b), gamma)
     return replace(z, plan=plan, penalty=checked_value(model.J, gamma), objective=np.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -26,11 +26,11 @@ from driftway.solvers.forward_backward.step import (
     too_short,
 )
 from driftway.solvers.sinkhorn import scaled_potentials
-from driftway.solvers.solver import INNER_ITERATIONS, Start, State, require_entropy
+from driftway.solvers.solver import INNER_ITERATIONS, Solver, Start, State, require_entropy
 
 
 @dataclass(frozen=True)
-class ForwardBackward:
+class ForwardBackward(Solver):
     """Bregman forward-backward splitting: Algorithm 1 of the paper, for any smooth J.
 
         γ ← sinkhorn(αC + α∇J(γ) − log γ, 1 + αε)
@@ -67,6 +67,7 @@ class ForwardBackward:
     step: float | Literal["auto"] = "auto"
     accelerate: bool = False
 
+    steps_in_inverse_cost = True
     expense = ", slow where J is much stronger than the entropy"
 
     def __post_init__(self) -> None:
@@ -82,8 +83,7 @@ class ForwardBackward:
                 "itself convex; use accelerate=False"
             )
 
-    def in_units(self, cost: float) -> ForwardBackward:
-        """The solver for a problem in another unit of cost: α is one over a cost."""
+    def in_units(self, cost: float) -> Self:
         return self if self._adapts else replace(self, step=float(self.step) * cost)
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:

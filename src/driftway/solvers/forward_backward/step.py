@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import ROUNDING
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.point import Point, Tangent
-from driftway.regularizers.moment_regularizer import MomentRegularizer
 from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Start, State
 
 # Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most; and how many of the
@@ -91,13 +89,13 @@ def first_step(model: Model) -> float:
 
 def first_offset(model: Model, start: Start) -> float | None:
     """The offset of the first tangent below J: of slope zero, or of the slope that a given factored plan has."""
-    J, log = model.J, start.log
+    J, form = model.J, model.J.moment_form
     if not J.convex:
         return None
-    if log is None:
+    if start.log is None:
         return None if J.minimum is None else -J.minimum
-    if isinstance(log, Factored) and isinstance(J, MomentRegularizer) and log.scale == -1.0 / model.epsilon:
-        offset = J.phi_conjugate(-model.epsilon * log.P, -model.epsilon * log.Q)
+    if form is not None and (log := start.log.factored) is not None and log.scale == -1.0 / model.epsilon:
+        offset = form.phi_conjugate(-model.epsilon * log.P, -model.epsilon * log.Q)
         return offset if offset is not None and np.isfinite(offset) else None
     return None
 
