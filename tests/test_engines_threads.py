@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -13,8 +9,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from driftway import Problem, Regularizer, solve
 from driftway.engines import Threads
 from driftway.engines.cores import free_blas, single_blas
-from driftway.engines.threads import pool as pools
-from driftway.engines.threads.pool import Pool
 
 
 def blas_threads() -> int:
@@ -97,86 +91,3 @@ def test_an_error_in_any_part_is_raised() -> None:
     for row in (0, 4, 9):
         with pytest.raises(ZeroDivisionError):
             fail_at(row)
-
-
-CORES = frozenset(range(4))
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[set[int]]]:
-    """A machine of four cores on which all threads run on core 1; where threads were sent to."""
-    calls: list[set[int]] = []
-    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: set(CORES), raising=False)
-    monkeypatch.setattr(os, "sched_setaffinity", lambda thread, cores: calls.append(set(cores)), raising=False)
-    monkeypatch.setattr(pools, "_locator", lambda: lambda: 1)
-    monkeypatch.setattr(pools, "LATE", math.inf)  # nobody is late, however busy the real machine is
-    return calls
-
-
-def run(pool: Pool) -> list[int]:
-    return [each.result() for each in pool.start(lambda x: x + 1, [1])]
-
-
-def test_a_thread_last_seen_on_the_callers_core_begins_on_another_and_is_free_then(sent: list[set[int]]) -> None:
-    pool = Pool(1)
-    assert run(pool) == [2]
-    assert sent == []  # nobody has been seen anywhere yet
-    assert run(pool) == [2]
-    assert sent == [CORES - {1}, CORES]
-    assert run(pool) == [2]
-    assert sent == 2 * [CORES - {1}, CORES]
-
-
-def test_threads_stay_where_they_are_if_that_is_elsewhere(
-    sent: list[set[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pool = Pool(1)
-    run(pool)
-    monkeypatch.setattr(pools, "_locator", lambda: lambda: 2)
-    assert run(pool) == [2]
-    assert sent == []
-
-
-def test_nobody_is_sent_to_busy_cores_for_a_while(sent: list[set[int]], monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = Pool(1)
-    run(pool)
-    monkeypatch.setattr(pools, "LATE", -1.0)  # whoever is sent away is late
-    run(pool)
-    assert len(sent) == 2
-    run(pool)
-    assert len(sent) == 2
-    monkeypatch.setattr(pool, "_crowded_until", 0.0)
-    run(pool)
-    assert len(sent) == 4
-
-
-@pytest.mark.parametrize("cores", [{1}, set()])
-def test_where_there_is_one_core_nobody_is_sent_away(
-    cores: set[int], sent: list[set[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: set(cores))
-    pool = Pool(1)
-    assert [run(pool), run(pool)] == [[2], [2]]
-    assert sent == []
-
-
-def test_work_is_done_where_threads_cannot_be_sent_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbid(thread: int, cores: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(pools, "_locator", lambda: lambda: 1)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: set(CORES), raising=False)
-    monkeypatch.setattr(os, "sched_setaffinity", forbid, raising=False)
-    pool = Pool(1)
-    assert [run(pool), run(pool)] == [[2], [2]]
-    monkeypatch.setattr(pools, "_locator", lambda: None)
-    assert run(pool) == [2]
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be sent to cores here")
-def test_threads_may_run_on_every_core_after_their_work() -> None:
-    pool, allowed = Pool(2), os.sched_getaffinity(0)
-    for _ in range(50):
-        found = [each.result() for each in pool.start(lambda x: os.sched_getaffinity(0), [1, 2])]
-        assert found == [allowed, allowed]
-    assert os.sched_getaffinity(0) == allowed

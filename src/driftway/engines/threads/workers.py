@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cache, partial
 from itertools import pairwise
@@ -12,7 +13,6 @@ from typing import TypeVar
 import numpy as np
 
 from driftway.engines.cores import single_blas
-from driftway.engines.threads.pool import Pool
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Workers:
             parts = [slice(0, n)]
         with single_blas() if blas else nullcontext():
             quietly = partial(_quietly, visit)
-            others = _pool(self.workers, os.getpid()).start(quietly, parts[1:]) if len(parts) > 1 else []
+            others = [_pool(self.workers, os.getpid()).submit(quietly, part) for part in parts[1:]]
             # The first part is done here: waking a thread for it takes as long as a small part.
             return [quietly(parts[0]), *(other.result() for other in others)]
 
@@ -103,6 +103,6 @@ def _quietly(visit: Callable[[slice], T], part: slice) -> T:
 
 
 @cache
-def _pool(workers: int, process: int) -> Pool:
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     """The pool of this process: threads do not survive a fork, so each process has its own."""
-    return Pool(workers)
+    return ThreadPoolExecutor(workers, "driftway")
