@@ -10,34 +10,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from driftway.geometry.cost import Cost, is_plain
+from driftway.geometry.terms import Terms
 
 Double = npt.NDArray[np.float64]
 
 # Up to this many features and terms, forming a row entry by entry is faster than a matrix product.
 FEW = 16
-
-
-class Terms(NamedTuple):
-    """A matrix spelled out for compiled code:  rows ⊕ columns + scale·(base or ‖x − y‖^(1 or 2)) + A B.
-
-    What a matrix does not have is empty: `base` has no rows, x and y no features, A and B no terms.
-    """
-
-    rows: Double
-    columns: Double
-    base: Double
-    x: Double
-    y: Double
-    euclidean: bool
-    scale: float
-    A: Double
-    B: Double
 
 
 class Matrix(ABC):
@@ -222,7 +206,7 @@ class Dense(Matrix):
         return self.values[block].copy()
 
     def terms(self, *, bilinear: bool = True) -> Terms | None:
-        return _spelled(self.shape, base=self.values) if is_plain(self.values) else None
+        return Terms.of(self.shape, base=self.values) if is_plain(self.values) else None
 
     def combined(self, own: float, other: Dense, theirs: float) -> Dense:
         result = self.values * own if own != 1.0 else self.values.copy()
@@ -383,16 +367,16 @@ class Factored(Matrix):
     def terms(self, *, bilinear: bool = True) -> Terms | None:
         left, right, over_rows, over_columns = self._product
         if bilinear and over_rows is not None and over_columns is not None and left.shape[1] <= FEW:
-            return _spelled(self.shape, rows=over_rows, columns=over_columns, A=left, B=right)
+            return Terms.of(self.shape, rows=over_rows, columns=over_columns, A=left, B=right)
         A, B = (left, right) if over_rows is None else self._moments
         if A.shape[1] > FEW:
             return None
         if self.scale == 0.0:
-            return _spelled(self.shape, A=A, B=B)
+            return Terms.of(self.shape, A=A, B=B)
         if (cloud := self.cost.cloud) is not None and cloud.x.shape[1] <= FEW:
-            return _spelled(self.shape, *cloud, scale=self.scale, A=A, B=B)
+            return Terms.of(self.shape, *cloud, scale=self.scale, A=A, B=B)
         if (values := self.cost.held) is not None:
-            return _spelled(self.shape, base=values, scale=self.scale, A=A, B=B)
+            return Terms.of(self.shape, base=values, scale=self.scale, A=A, B=B)
         return None
 
     @property
@@ -436,31 +420,3 @@ class LogOf(Matrix):
 
     def __mul__(self, factor: float) -> LogOf:
         raise TypeError("logarithms of mixtures are not scaled")
-
-
-def _spelled(
-    shape: tuple[int, int],
-    x: Double | None = None,
-    y: Double | None = None,
-    euclidean: bool = True,
-    *,
-    rows: Double | None = None,
-    columns: Double | None = None,
-    base: Double | None = None,
-    scale: float = 1.0,
-    A: Double | None = None,
-    B: Double | None = None,
-) -> Terms:
-    """Terms with what is missing left empty."""
-    n, m = shape
-    return Terms(
-        np.zeros(n) if rows is None else rows,
-        np.zeros(m) if columns is None else columns,
-        np.empty((0, m)) if base is None else base,
-        np.empty((n, 0)) if x is None else x,
-        np.empty((0, m)) if y is None else y,
-        euclidean,
-        scale,
-        np.empty((n, 0)) if A is None else A,
-        np.empty((0, m)) if B is None else B,
-    )

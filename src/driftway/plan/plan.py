@@ -12,10 +12,9 @@ from driftway.arrays.interchange import kind_of
 from driftway.arrays.validation import Array, finite_array, real_array
 from driftway.engines.engine import DOUBLE, Engine, Request, Sweep
 from driftway.geometry.matrices import LogOf, Matrix
+from driftway.plan.rounding import rounded
 
 Double = npt.NDArray[np.float64]
-
-EXACT = 1e-12  # row sums this close to their masses are so but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,19 +257,7 @@ class Plan:
             rows, columns = self._marginals(self.f, self.g)
         # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
         margin = 1e-14 + 5.0 * self.rounding * max(1.0, self.engine.precision / DOUBLE)
-        if np.abs(rows - self.a).sum() <= EXACT * self.a.sum():  # rounding: either side may be lowered first
-            f, g = self.f, self.g + _log_ratio(self.b, columns, margin)
-        else:
-            f = self.f + _log_ratio(self.a, rows, margin)
-            g = self.g + _log_ratio(self.b, self._marginals(f, self.g)[1], margin)
-        rows, columns = self._marginals(f, g)
-        if (rows > self.a).any():  # by rounding
-            f = f + _log_ratio(self.a, rows, margin)
-            rows, columns = self._marginals(f, g)
-        u, v = np.maximum(self.a - rows, 0.0), np.maximum(self.b - columns, 0.0)
-        if (missing := u.sum()) <= 0 or v.sum() <= 0:
-            u, v, missing = np.zeros_like(u), np.zeros_like(v), 1.0
-        v /= missing
+        f, g, (u, v) = rounded(self._marginals, self.f, self.g, rows, columns, self.a, self.b, margin)
         values = None
         if self.values is not None:
             values = self.engine.scaled(self.values, *self._factors(f, g), u, v)
@@ -400,13 +387,6 @@ def _as_columns(name: str, value: npt.ArrayLike, size: int) -> Double:
     if array.shape[0] != size:
         raise ValueError(f"{name} must have {size} rows to meet the plan, got shape {array.shape}")
     return array[:, None] if array.ndim == 1 else array
-
-
-def _log_ratio(target: Double, actual: Double, margin: float) -> Double:
-    """log(target / actual) − margin where the actual sum has to be lowered, else zero."""
-    ratio = np.divide(target, actual, out=np.ones_like(target), where=actual > target)
-    with np.errstate(divide="ignore"):
-        return np.where(actual > target, np.log(ratio) - margin, 0.0)
 
 
 def _magnitude(potential: Double) -> float:

@@ -1,13 +1,63 @@
-"""What rounding a plan onto its marginals adds to the objective at the most, from its sums alone."""
+"""Rounding a plan onto its marginals (Altschuler, Weed & Rigollet 2017), and what it adds to the objective at the most.
+
+Rows and columns whose sums are too large are lowered; what is missing then is added as a matrix u vᵀ of rank one.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 Double = npt.NDArray[np.float64]
+
+EXACT = 1e-12  # row sums this close to their masses are so but for rounding
+
+
+def rounded(
+    sums: Callable[[Double, Double], tuple[Double, Double]],
+    f: Double,
+    g: Double,
+    rows: Double,
+    columns: Double,
+    a: Double,
+    b: Double,
+    margin: float,
+) -> tuple[Double, Double, tuple[Double, Double]]:
+    """Potentials that are low enough for no sum to exceed its mass, and u and v of what is missing then.
+
+    `sums` are those of rows and columns as functions of the potentials; `rows` and `columns` those at f and g.
+    """
+    if np.abs(rows - a).sum() <= EXACT * a.sum():  # rounding: either side may be lowered first
+        g = g + _log_ratio(b, columns, margin)
+    else:
+        f = f + _log_ratio(a, rows, margin)
+        g = g + _log_ratio(b, sums(f, g)[1], margin)
+    rows, columns = sums(f, g)
+    if (rows > a).any():  # by rounding
+        f = f + _log_ratio(a, rows, margin)
+        rows, columns = sums(f, g)
+    u, v = np.maximum(a - rows, 0.0), np.maximum(b - columns, 0.0)
+    if (missing := u.sum()) <= 0 or v.sum() <= 0:
+        u, v, missing = np.zeros_like(u), np.zeros_like(v), 1.0
+    return f, g, (u, v / missing)
+
+
+def lowered_columns(g: Double, columns: Double, b: Double) -> tuple[Double, Double]:
+    """Where rows are exact: potentials that lower the columns, and the shares v of what every row loses by it."""
+    lacking = np.maximum(b - columns, 0.0)
+    total = lacking.sum()
+    g = g + np.log(np.divide(b, columns, out=np.ones_like(b), where=columns > b))
+    return g, lacking / total if total > 0 else lacking
+
+
+def _log_ratio(target: Double, actual: Double, margin: float) -> Double:
+    """log(target / actual) − margin where the actual sum has to be lowered, else zero."""
+    ratio = np.divide(target, actual, out=np.ones_like(target), where=actual > target)
+    with np.errstate(divide="ignore"):
+        return np.where(actual > target, np.log(ratio) - margin, 0.0)
 
 
 def growth(rows: Double, columns: Double, a: Double, b: Double, *, epsilon: float, lipschitz: float) -> float:

@@ -9,16 +9,9 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from driftway.regularizers.checks import checked_factor, finite_like, one_number, total_of
 from driftway.regularizers.forms import MomentForm, RowQuadratic
-from driftway.regularizers.regularizer import (
-    Multiple,
-    Regularizer,
-    Sum,
-    checked_factor,
-    finite_like,
-    one_number,
-    total_of,
-)
+from driftway.regularizers.regularizer import Multiple, Regularizer, Sum
 
 Double = npt.NDArray[np.float64]
 T = TypeVar("T")

@@ -10,10 +10,11 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.arrays.validation import real_array, real_number
+from driftway.arrays.validation import real_number
 from driftway.engines.cores import free_blas
 from driftway.engines.engine import Engine
 from driftway.plan.plan import Plan
+from driftway.regularizers.checks import checked_factor, finite_like, one_number, total_of
 from driftway.regularizers.forms import GroupNorms, MomentForm
 
 Double = npt.NDArray[np.float64]
@@ -374,16 +375,6 @@ def _terms(term: Regularizer) -> Sequence[Regularizer]:
     return term.terms if isinstance(term, Sum) else [term]
 
 
-def checked_factor(factor: object) -> float:
-    """A factor of a regulariser, which must not be negative."""
-    return real_number("the factor of a regularizer", factor, minimum=0.0)
-
-
-def total_of(values: Sequence[float | None]) -> float | None:
-    """The sum, or `None` if a summand is unknown."""
-    return None if any(value is None for value in values) else float(sum(values))  # type: ignore[arg-type]
-
-
 def checked_value(J: Regularizer, gamma: Double) -> float:
     """J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
@@ -401,30 +392,3 @@ def checked_gradient(J: Regularizer, gamma: Double) -> Double:
 def _freely(gamma: Double) -> AbstractContextManager[None]:
     """Where J may be products as large as those of a Laplacian, BLAS may use its threads for them."""
     return free_blas() if gamma.size > SHARED else nullcontext()
-
-
-def one_number(name: str, value: object, *, proven: bool = False) -> float:
-    """What a regulariser returned as one finite number, or an error that names it.
-
-    One that is proven right is not to blame: there it is the plan, or the range of float64.
-    """
-    number = real_array(f"the regularizer's {name}", value)
-    if number.size != 1:
-        raise ValueError(f"the regularizer's {name} must be one number, got an array of shape {number.shape}")
-    if not np.isfinite(number).all():
-        if proven:
-            raise FloatingPointError(f"the regularizer's {name} came out as {float(number.reshape(()))}")
-        raise ValueError(f"the regularizer's {name} must be finite, got {value}")
-    return float(number.reshape(()))
-
-
-def finite_like(name: str, value: object, whose: str, shape: tuple[int, ...], *, proven: bool = False) -> Double:
-    """What a regulariser returned as a finite array of this shape, or an error that names it."""
-    array = real_array(f"the regularizer's {name}", value)
-    if array.shape != shape:
-        raise ValueError(f"the regularizer's {name} must have {whose} shape {shape}, got {array.shape}")
-    if not np.isfinite(array).all():
-        if proven:
-            raise FloatingPointError(f"the regularizer's {name} came out with NaN or infinity")
-        raise ValueError(f"the regularizer's {name} must be finite, but it contains NaN or infinity")
-    return array.astype(np.float64, copy=False)

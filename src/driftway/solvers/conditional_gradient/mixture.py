@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from driftway.engines.engine import entropy_of
+from driftway.engines.engine import Sweep, entropy_of
 from driftway.geometry.matrices import LogOf
 from driftway.problem.model import Model
 from driftway.problem.point import Point
@@ -50,10 +50,9 @@ class Mixture:
         rows, columns = gamma @ np.ones(m), np.ones(n) @ gamma
         penalty = model.J.value(gamma) if form is None else form.phi(self.right, self.left)
         entropy = model.engine.total(entropy_of, gamma) if model.epsilon else 0.0
-        objective = self.transport + model.epsilon * entropy + penalty
         plan = model.plan(LogOf(gamma), np.zeros(n), np.zeros(m), gamma)
-        error = np.abs(rows - model.a).sum() + np.abs(columns - model.b).sum()
-        return Point(plan, rows, columns, self.right, self.left, penalty, objective, float(error / model.problem.mass))
+        sums = Sweep(plan.f, rows, columns, self.right, self.left)
+        return model.point_of(plan, sums, self.transport, entropy, penalty)
 
 
 def line_search(model: Model, old: Mixture, target: Mixture) -> float:

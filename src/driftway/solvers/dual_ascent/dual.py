@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,14 +29,15 @@ from driftway.plan.plan import Plan
 from driftway.plan.sinkhorn import dot
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
+from driftway.solvers.dual_ascent.blocks import blocks_of, inverse_blocks, inverse_roots_of, pairs, per_mass, times
 from driftway.solvers.dual_ascent.continuation import LAST_RIDGE, NEXT_RIDGE, RIDGE, STARVED, Direction
 
 Double = npt.NDArray[np.float64]
 
 # Up to this many moments the preconditioner uses their covariances, beyond it their variances.
 FEW_MOMENTS = 3
-# The rounding error of a covariance, relative to the mean of the squares, and of what a row adds to the dual.
-COVARIANCE_ROUNDING, ROW_ROUNDING = 1e-15, 1e-13
+# The rounding error of what a row adds to the dual.
+ROW_ROUNDING = 1e-13
 # A promised rise in units of ε that is not worth a step of a row; the sweeps that may settle rows between two steps.
 SETTLED, SETTLING = 1e-2, 12
 
@@ -86,15 +87,8 @@ class Space:
 
     def with_pairs(self, *, every: bool) -> Space:
         """The same, with the products of every pair of moments or only with their squares."""
-        first, second = _pairs(self.R.shape[1], every=every)
+        first, second = pairs(self.R.shape[1], every=every)
         return replace(self, products=np.hstack([self.R, self.R[:, first] * self.R[:, second]]), every=every)
-
-
-@cache
-def _pairs(r: int, *, every: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The pairs of moments whose covariance is used: every one, or only variances."""
-    diagonal = np.arange(r)
-    return np.triu_indices(r) if every else (diagonal, diagonal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +145,12 @@ class Place:
 
         With variances only they are diagonal (n×r). Damping adds so much of the largest variance that a row can have.
         """
-        return by_rows(_inverse_blocks, self.means, *self._fixed, self.space.every)
+        return by_rows(inverse_blocks, self.means, *self._fixed, self.space.every)
 
     @property
     def inverse_roots(self) -> Double:
         """W with WᵀW the inverse of every block (n×r×r)."""
-        return _inverse_roots(_blocks(self.means, *self._fixed))
+        return inverse_roots_of(blocks_of(self.means, *self._fixed))
 
     @property
     def _fixed(self) -> tuple[Any, ...]:
@@ -178,7 +172,7 @@ class Place:
         """The inverse blocks times a vector per row."""
         if self.P.shape[1] == 0:
             return right
-        return by_rows(_solved, self.inverse, self.space.seen, right)
+        return by_rows(times, self.inverse, self.space.seen, right)
 
     def reach(self, moved: Double, across: Double, in_P: Double) -> float:
         """The largest standard deviation over a row of the plan of what a Newton step (δ, P') adds to its logarithms.
@@ -189,8 +183,8 @@ class Place:
         space = self.space
         held = np.where(space.seen, space.curvature + np.multiply.outer(space.a, self._damped), 0.0)
         pulled = self.epsilon * (self.residual - held * in_P)
-        mean, square = _over(moved[:, :2], space.a).T  # first over a: products of masses may overflow
-        variance = square - mean**2 + (_over(pulled - across, space.a) * in_P).sum(axis=1)
+        mean, square = per_mass(moved[:, :2], space.a).T  # first over a: products of masses may overflow
+        variance = square - mean**2 + (per_mass(pulled - across, space.a) * in_P).sum(axis=1)
         return math.sqrt(max(float(variance.max()), 0.0)) / self.epsilon
 
     @property
@@ -205,70 +199,6 @@ class Place:
     def plan(self, model: Model) -> Plan:
         """The plan of this point."""
         return model.plan(_log(model, self.epsilon, self.P), self.f, self.g / self.epsilon)
-
-
-def _blocks(
-    means: Double, a: Double, seen: npt.NDArray[np.bool_], curvature: Double, damped: Double, epsilon: float
-) -> Double:
-    """Cov(R)/ε + q for every row (n×r×r), from the means of R and of all its products under the plan."""
-    n, r = curvature.shape
-    first, second = _pairs(r, every=True)
-    covariance = (means[:, r:] - _over(means[:, :r], a)[:, first] * means[:, second]) / epsilon
-    blocks, diagonal = np.zeros((n, r, r)), np.arange(r)
-    blocks[:, first, second] = np.where(seen[:, first] & seen[:, second], covariance, 0.0)
-    blocks[:, second, first] = blocks[:, first, second]
-    # A variance of rounding errors is none: it may have come out negative, and the block with it. What rounding may
-    # have added to any entry, times r, keeps it positive definite.
-    noise = COVARIANCE_ROUNDING * r / epsilon * means[:, r:][:, first == second]
-    blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
-    blocks[:, diagonal, diagonal] += curvature + np.multiply.outer(a, damped) + noise
-    return blocks
-
-
-def _inverse_blocks(
-    means: Double,
-    a: Double,
-    seen: npt.NDArray[np.bool_],
-    curvature: Double,
-    damped: Double,
-    epsilon: float,
-    every: bool,
-) -> Double:
-    """(Cov(R)/ε + q)⁻¹ for every row, or without every covariance its diagonal."""
-    r = curvature.shape[1]
-    if not every:
-        variance = np.maximum(means[:, r:] - _over(means[:, :r], a) * means[:, :r], 0.0) / epsilon
-        return np.asarray(1.0 / (np.where(seen, variance, 0.0) + curvature + np.multiply.outer(a, damped)))
-    blocks = _blocks(means, a, seen, curvature, damped, epsilon)
-    if r == 1:
-        return 1.0 / blocks
-    if r == 2:
-        # By way of the correlation: the products of entries that are proportional to a small mass underflow.
-        (p, q), (_, s) = np.moveaxis(blocks, 0, 2)
-        p, s = 1.0 / np.sqrt(p), 1.0 / np.sqrt(s)
-        c = p * q * s
-        share = 1.0 / np.maximum((1.0 - c) * (1.0 + c), 1e-14)
-        across = -share * c * p * s
-        return np.moveaxis(np.array([[share * p * p, across], [across, share * s * s]]), 2, 0)
-    roots = _inverse_roots(blocks)
-    return np.asarray(np.einsum("ikl,ikm->ilm", roots, roots), dtype=np.float64)
-
-
-def _inverse_roots(blocks: Double) -> Double:
-    """W with WᵀW = A⁻¹ for every block A: the inverse of its Cholesky factor, by way of the correlation."""
-    r = blocks.shape[1]
-    scale = 1.0 / np.sqrt(np.diagonal(blocks, axis1=1, axis2=2))
-    correlation = blocks * scale[:, :, None] * scale[:, None, :] + 1e-14 * np.eye(r)
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(correlation)) * scale[:, None, :], dtype=np.float64)
-
-
-def _over(means: Double, a: Double) -> Double:
-    """Means per unit of mass, zero in a row that has none."""
-    return np.divide(means, a[:, None], out=np.zeros_like(means), where=a[:, None] > 0)
-
-
-def _solved(inverse: Double, seen: npt.NDArray[np.bool_], right: Double) -> Double:
-    return np.where(seen, inverse * right if inverse.ndim == 2 else np.einsum("ikl,il->ik", inverse, right), 0.0)
 
 
 def _log(model: Model, epsilon: float, P: Double) -> Factored:
