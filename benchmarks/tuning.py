@@ -98,7 +98,7 @@ CONSTANTS = [
     *(Constant("plan.sinkhorn", name, "plain") for name in ("FIRST_SWEEPS", "WINDOW", "JUDGED_EVERY", "ASCENT_COST")),
     *(
         Constant("solvers.dual_newton.solver", name, "lasso")
-        for name in ("EASY", "RATIO", "STAGE_ACCURACY", "ENOUGH", "SQUARED", "ROUGH_ERROR", "SUFFICIENT_RISE")
+        for name in ("EASY", "RATIO", "STAGE_ACCURACY", "ENOUGH", "SQUARED", "ROUGH_ERROR")
     ),
 ]
 

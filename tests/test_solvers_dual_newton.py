@@ -379,7 +379,7 @@ def test_which_problems_fit() -> None:
             solve(posed(d, 0.1, J), DualNewton())
     with pytest.raises(ValueError, match="needs epsilon > 0, got 0"):
         solve(posed(d, 0.0, lasso), DualNewton())
-    with pytest.raises(ValueError, match=r"compiled code.*driftway\[fast\]"):
+    with pytest.raises(ValueError, match=r"compiled code.*use driftway\.engines\.Threads\(\)"):
         solve(posed(d, 0.1, lasso), DualNewton(), engine=Threads(compiled=False))
     with pytest.raises(ValueError, match="round_length must be at least 1, got 0"):
         DualNewton(round_length=0)

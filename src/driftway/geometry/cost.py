@@ -23,6 +23,10 @@ class Bilinear(NamedTuple):
     right: Double
     rounding: float
 
+    def is_exact(self, multiple: float) -> bool:
+        """Whether a multiple is right to 1e-11, as a logarithm must be: far better than a plan is wanted."""
+        return abs(multiple) * self.rounding <= 1e-11
+
 
 class Cloud(NamedTuple):
     """Two point clouds at Euclidean distances, squared or not: x (n×d) and the transposed y (d×m)."""

@@ -388,8 +388,7 @@ class Factored(Matrix):
     def _product(self) -> tuple[Double, Double, Double | None, Double | None]:
         """All that is a matrix product, as one product; a bilinear cost is absorbed into it."""
         bilinear = self.cost.bilinear
-        # A logarithm must be right to far better than the plan is wanted.
-        if bilinear is None or self.scale == 0.0 or abs(self.scale) * bilinear.rounding > 1e-11:
+        if bilinear is None or self.scale == 0.0 or not bilinear.is_exact(self.scale):
             return *self._moments, None, None
         left = np.hstack([self.P, self.L, self.scale * bilinear.left])
         right = np.ascontiguousarray(np.hstack([self.R, self.Q, bilinear.right]).T)

@@ -13,18 +13,18 @@ from driftway.problem.solution import Iteration, Solution, Trace
 from driftway.solvers.certificate import Certificate, certify, relative_gap
 from driftway.solvers.only_coupling import has_one_coupling, only_coupling
 from driftway.solvers.progress import Progress
-from driftway.solvers.solver import FINEST, Solver, Start, State, is_weak
+from driftway.solvers.solver import FINEST, NO_PROGRESS, Solver, Start, State, is_weak
 
 Callback = Callable[[Iteration, Plan], bool | None]
 
-# A certificate costs a few sweeps: it is drawn up at the first iterations, then at every tenth, and whenever the
+# A certificate costs a few sweeps: it is drawn up at the first ten iterations, then at every tenth, and whenever the
 # objective and the bound as they stand suggest that the solve is over.
-CERTIFY_FIRST, CERTIFY_EVERY = 10, 10
+CERTIFY_EVERY = 10
 # Inner problems are solved to this share of the certified gap, and never beyond what rounding allows.
 INNER_SHARE, INNER_FIRST = 0.1, 1e-3
-# A solver of a dual that in so many rounds and evaluations did not bring its distance below this share of the best is
-# going in circles: Newton's method does so in one round, and L-BFGS in some.
-STALL_SHARE, STALL_ROUNDS, STALL_EVALUATIONS = 0.9, 5, 300
+# A solver of a dual that made no progress in so many rounds and evaluations is going in circles: Newton's method does
+# in one round, and L-BFGS in some.
+STALL_ROUNDS, STALL_EVALUATIONS = 5, 300
 # Iterations from which a message says what makes them many or expensive.
 MANY = 100
 # Relative smoothness over ε from which potentials, which are as large, leave a plan fewer digits than are asked for.
@@ -107,7 +107,7 @@ class _Stall:
     spent: int = 0
 
     def see(self, distance: float, n_iter: int) -> None:
-        if distance < STALL_SHARE * self.best:
+        if distance < NO_PROGRESS * self.best:
             self.best, self.since, self.spent = distance, n_iter, 0
 
     def is_over(self, n_iter: int) -> bool:
@@ -124,7 +124,7 @@ def _within(state: State, certificate: Certificate, tol: float) -> bool:
 
 
 def _due(model: Model, state: State, certificate: Certificate, n_iter: int, tol: float) -> bool:
-    if n_iter < CERTIFY_FIRST or n_iter % CERTIFY_EVERY == 0:
+    if n_iter < CERTIFY_EVERY or n_iter % CERTIFY_EVERY == 0:
         return True
     if state.bound is None or state.point.error > tol:
         return False

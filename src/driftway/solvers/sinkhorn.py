@@ -12,7 +12,7 @@ from driftway.arrays.validation import flag, positive_integer, real_number
 from driftway.plan.sinkhorn import Relaxation, balance
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.solvers.solver import Solver, Start, State, require_entropy
+from driftway.solvers.solver import NO_PROGRESS, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -20,8 +20,6 @@ Double = npt.NDArray[np.float64]
 STAGE_ACCURACY, STAGE_ITERATIONS = 1e-2, 100
 # Where "auto" begins to use a schedule, as a multiple of ε in the cost's range, and by which factor.
 AUTO_RATIO, AUTO_FACTOR = 1000.0, 0.25
-# A round that leaves more of the marginal error than this made no progress.
-IDLE_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Sinkhorn(Solver):
         plan, accuracy = state.point.plan, min(accuracy, 0.1 * state.point.error)
         after = self._round(model, plan.f, plan.g, state.memory, accuracy)
         # A round that ended before its time, no nearer, is as near as rounding allows.
-        idle = after.inner < self.round_length and after.point.error > IDLE_SHARE * state.point.error
+        idle = after.inner < self.round_length and after.point.error > NO_PROGRESS * state.point.error
         return replace(after, exhausted=idle)
 
     def _round(

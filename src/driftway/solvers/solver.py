@@ -21,6 +21,8 @@ Double = npt.NDArray[np.float64]
 INNER_ITERATIONS = 1_000
 # Marginal errors below this are rounding.
 FINEST = 1e-14
+# A round that leaves more of the error than this made no progress.
+NO_PROGRESS = 0.9
 # A start whose marginals are off by more than this share of the mass is worse than none.
 WORTHLESS_START = 1.0
 # Relative smoothness over ε below which forward-backward contracts by more than four in every step.

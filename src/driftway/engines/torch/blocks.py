@@ -15,8 +15,6 @@ from driftway.geometry.matrices import Factored, Matrix
 Double = npt.NDArray[np.float64]
 Tensor = Any
 
-# A logarithm must be right to far better than the plan is wanted: how far an expanded square may be off.
-EXPANSION = 1e-11
 # Blocks of entries that forming one takes at the same time: itself and a difference.
 COPIES = 2
 
@@ -57,7 +55,7 @@ class Blocks:
             self._stretch = multiple if self._cloud.euclidean else math.sqrt(multiple)
             self._y = place.send(self._stretch * self._cloud.y)
             bilinear = factored.cost.bilinear if self._cloud.x.shape[1] > DIRECT_FEATURES else None
-            if bilinear is not None and multiple * bilinear.rounding <= EXPANSION:
+            if bilinear is not None and bilinear.is_exact(multiple):
                 self._bilinear = bilinear
                 self._columns = place.send(multiple * bilinear.columns)
         self._right = place.send(np.hstack([factored.R, factored.Q]).T)

@@ -22,7 +22,7 @@ DAMPING, MOST_DAMPING, DAMPING_FACTOR = 1e-4, 1e3, 10.0
 SHORTEST_STEP = 0.05
 # A strength is passed after a whole step of at most this reach, where a quadratic model is good to a few per cent, with
 # so little damping that it is Newton's.
-NEAR_REACH, NEAR_DAMPING = 0.4, 1e-5
+NEAR_REACH = 0.4
 # The first stride and the shortest, in log ε, and the reach that the first step after one is meant to have.
 FIRST_STRIDE, SHORTEST_STRIDE, AIMED_REACH = math.log(2.0), 0.2, 0.3
 # A stride was too long if the first step has more reach than this, or if so many evaluations do not suffice.
@@ -198,7 +198,7 @@ class Continuation(Generic[P]):
         if there is None:
             return tries + (self._give_up(steps) if self.damping > MOST_DAMPING else 0)
         self.here, self.earlier = there, here.distance
-        if not self.near and tries == 1 and found.reach <= NEAR_REACH and damping <= NEAR_DAMPING:
+        if not self.near and tries == 1 and found.reach <= NEAR_REACH and damping <= DAMPING / DAMPING_FACTOR:
             self.near, self.damping, self.earlier = True, 0.0, math.inf
         self.here, more = steps.settled(there)
         return tries + more

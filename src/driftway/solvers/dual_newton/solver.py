@@ -13,6 +13,7 @@ from driftway.engines.compiled.loading import numba_installed
 from driftway.engines.engine import TINY
 from driftway.engines.threads.engine import compiled_threads
 from driftway.geometry.matrices import LogOf
+from driftway.plan.lbfgs import SUFFICIENT
 from driftway.plan.newton import CLEARLY_NEARER, LONGEST_CHANGE
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
@@ -39,8 +40,6 @@ ROUGH_MASS = 1e-25
 DAMPING, LEAST_DAMPING = 1e-3, 1e-9
 # Limits of the line search and of the conjugate gradients.
 TRIES, PRODUCTS = 20, 200
-# The share of the promised rise that a step must keep: its direction is inexact, and a better length is known.
-SUFFICIENT_RISE = 1e-2
 # Sinkhorn updates that follow a step that failed.
 UPDATES = 5
 # Weights below this share of ε underflow when squared.
@@ -262,7 +261,7 @@ class _Climb:
             self.move(before.theta + t * direction, before.roots + t * slide, precision)
             here = self.here
             nearer = here.distance < (1.0 if lost else CLEARLY_NEARER) * before.distance
-            if nearer or here.value - before.value > SUFFICIENT_RISE * t * slope:
+            if nearer or here.value - before.value > SUFFICIENT * t * slope:
                 easy, hard = max(self.damping / 8.0, LEAST_DAMPING), min(self.damping * 4.0**tries, 1.0)
                 self.damping = easy if tries == 0 else hard
                 self.leave(before)
