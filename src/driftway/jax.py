@@ -120,7 +120,25 @@ def transport_plan(
     max_iter: int = 1000,
     engine: Engine | None = None,
 ) -> jax.Array:
-    """The plan behind `transport_loss`, an n×m array that is not differentiated; see there."""
+    """The plan behind `transport_loss`, which is not differentiated.
+
+    Parameters
+    ----------
+    cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine : see `transport_loss`
+
+    Returns
+    -------
+    An array (n, m).
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from driftway.jax import transport_plan
+    >>> plan = transport_plan(1.0 - jnp.eye(2), epsilon=0.5)
+    >>> bool(jnp.allclose(plan, jnp.array([[0.44, 0.06], [0.06, 0.44]]), atol=0.01))
+    True
+
+    """
     value, arrays = OptimalValue.of(_floating, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
     shape = jax.ShapeDtypeStruct(value.shape(arrays), arrays[0].dtype)
     stopped = [jax.lax.stop_gradient(array) for array in arrays]
@@ -137,10 +155,32 @@ def entropic_plan(
     max_iter: int = 100_000,
     init: Solution | None = None,
 ) -> jax.Array:
-    """The plan of  min ⟨γ, C⟩ + ε H(γ),  an n×m array that is differentiable in cost, a and b.
+    """The entropic plan, of  min ⟨γ, C⟩ + ε H(γ),  differentiable in cost, a and b.
 
-    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size. A
-    `Solution` of this or a similar problem may be given to start from.
+    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
+
+    Parameters
+    ----------
+    cost : array (n, m)
+        C.
+    a, b : array (n,), (m,), optional
+        Masses of equal total; uniform of total 1 by default.
+    epsilon, tol, max_iter : see `driftway.sinkhorn`
+    init : Solution, optional
+        Of this or a similar problem, to start from.
+
+    Returns
+    -------
+    An array (n, m). It can be differentiated once.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from driftway.jax import entropic_plan
+    >>> slope = jax.grad(lambda cost: entropic_plan(cost, epsilon=0.5)[0, 0])(1.0 - jnp.eye(2))
+    >>> bool(jnp.allclose(slope, jnp.array([[-0.05, 0.05], [0.05, -0.05]]), atol=0.01))
+    True
+
     """
     cost = _floating(cost)
     a, b = (

@@ -100,7 +100,25 @@ def transport_plan(
     max_iter: int = 1000,
     engine: Engine | None = None,
 ) -> torch.Tensor:
-    """The plan behind `transport_loss`, an n×m tensor that is not differentiated; see there."""
+    """The plan behind `transport_loss`, which is not differentiated.
+
+    Parameters
+    ----------
+    cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine : see `transport_loss`
+
+    Returns
+    -------
+    A tensor (n, m).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from driftway.torch import transport_plan
+    >>> plan = transport_plan(1.0 - torch.eye(2, dtype=torch.float64), epsilon=0.5)
+    >>> plan.round(decimals=2).tolist()
+    [[0.44, 0.06], [0.06, 0.44]]
+
+    """
     value, arrays = OptimalValue.of(_tensor, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
     return kind_of(arrays[0]).wrap(value.plan([on_host(array) for array in arrays]))
 
@@ -115,10 +133,34 @@ def entropic_plan(
     max_iter: int = 100_000,
     init: Solution | None = None,
 ) -> torch.Tensor:
-    """The plan of  min ⟨γ, C⟩ + ε H(γ),  an n×m tensor that is differentiable in cost, a and b.
+    """The entropic plan, of  min ⟨γ, C⟩ + ε H(γ),  differentiable in cost, a and b.
 
-    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size. A
-    `Solution` of this or a similar problem may be given to start from.
+    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
+
+    Parameters
+    ----------
+    cost : tensor (n, m)
+        C.
+    a, b : tensor (n,), (m,), optional
+        Masses of equal total; uniform of total 1 by default.
+    epsilon, tol, max_iter : see `driftway.sinkhorn`
+    init : Solution, optional
+        Of this or a similar problem, to start from.
+
+    Returns
+    -------
+    A tensor (n, m). It can be differentiated once.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from driftway.torch import entropic_plan
+    >>> cost = (1.0 - torch.eye(2, dtype=torch.float64)).requires_grad_()
+    >>> plan = entropic_plan(cost, epsilon=0.5)
+    >>> plan[0, 0].backward()
+    >>> cost.grad.round(decimals=2).tolist()
+    [[-0.05, 0.05], [0.05, -0.05]]
+
     """
     plan, arrays = EntropicPlan.of(_tensor, cost, a, b, epsilon, tol, max_iter, init)
     return _Function.apply(plan, *arrays)

@@ -22,6 +22,7 @@ class Term(NamedTuple):
     """factor · kind(**arrays, **settings)."""
 
     factor: float
+    name: str
     kind: Callable[..., Regularizer]
     arrays: dict[str, Any]
     settings: dict[str, Any]
@@ -31,6 +32,24 @@ class Deferred:
     """A sum of multiples of regularisers that are built when their arrays are numbers.
 
     They add and scale as regularisers do, among themselves and with those that are built already.
+
+    Parameters
+    ----------
+    *terms : Term
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import GroupLasso, Problem, solve
+    >>> from driftway.derivatives.deferred_regularizers import Deferred, TimeSmoothness
+    >>> Y, previous = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
+    >>> J = 2.0 * TimeSmoothness(Y, previous) + Deferred.of(GroupLasso([0, 1]))
+    >>> J, [array.shape for array in J.arrays]
+    (2 * TimeSmoothness + 1 * GroupLasso(labels=<2>, weight=1), [(2, 1), (2, 1)])
+    >>> problem = Problem(np.eye(2), epsilon=0.5, regularizer=J.build(J.arrays))
+    >>> [gradient.shape for gradient in J.partials(problem, solve(problem).plan, J.arrays)]
+    [(2, 1), (2, 1)]
+
     """
 
     __array_ufunc__ = None  # array * deferred is an error, not an array of objects
@@ -50,10 +69,10 @@ class Deferred:
                 f"regularizer must be a regularizer (wrap your own function in Custom), got "
                 f"{type(regularizer).__name__}"
             )
-        return Deferred(Term(1.0, lambda: regularizer, {}, {}))
+        return Deferred(Term(1.0, repr(regularizer), lambda: regularizer, {}, {}))
 
     def __repr__(self) -> str:
-        return " + ".join(f"{term.factor:g} * {getattr(term.kind, '__name__', term.kind)}" for term in self.terms)
+        return " + ".join(f"{term.factor:g} * {term.name}" for term in self.terms)
 
     def __add__(self, other: object) -> Deferred:
         if not isinstance(other, Deferred | Regularizer):
@@ -106,18 +125,48 @@ class Deferred:
 
 
 class TimeSmoothness(Deferred):
-    """`driftway.TimeSmoothness(Y, previous, weight, normalization)`, differentiable in Y and previous."""
+    """Time smoothness of every point, as `driftway.TimeSmoothness`, differentiable in Y and previous.
+
+    Parameters
+    ----------
+    Y, previous : tensor (m, d), (n, d)
+        The target points, and where the source was mapped before.
+    weight, normalization : see `driftway.TimeSmoothness`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.derivatives.deferred_regularizers import TimeSmoothness
+    >>> 2.0 * TimeSmoothness(Y=np.array([[0.0], [2.0]]), previous=np.array([[0.0], [1.0]]), normalization="sum")
+    2 * TimeSmoothness
+
+    """
 
     def __init__(self, Y: Any, previous: Any, weight: float = 1.0, normalization: Normalization = "mean") -> None:
         arrays = {"Y": Y, "previous": previous}
         settings = {"weight": weight, "normalization": normalization}
-        super().__init__(Term(1.0, regularizers.TimeSmoothness, arrays, settings))
+        super().__init__(Term(1.0, "TimeSmoothness", regularizers.TimeSmoothness, arrays, settings))
 
 
 class Laplacian(Deferred):
-    """`driftway.Laplacian(similarity, points, weight, side, reference)`, differentiable in points and reference.
+    """Graph regularisation of the map, as `driftway.Laplacian`, differentiable in points and reference.
 
-    The similarity is a constant: an array of numbers or a sparse matrix.
+    Parameters
+    ----------
+    similarity : array or sparse matrix
+        A constant, which is not differentiated.
+    points, reference : tensor
+        Where the side is mapped, and what its displacement is measured from.
+    weight, side : see `driftway.Laplacian`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.derivatives.deferred_regularizers import Laplacian
+    >>> linked = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> len(Laplacian(linked, points=np.array([[0.0], [2.0]])).arrays)
+    1
+
     """
 
     def __init__(
@@ -125,20 +174,37 @@ class Laplacian(Deferred):
     ) -> None:
         arrays = {"points": points} if reference is None else {"points": points, "reference": reference}
         settings = {"similarity": similarity, "weight": weight, "side": side}
-        super().__init__(Term(1.0, regularizers.Laplacian, arrays, settings))
+        super().__init__(Term(1.0, "Laplacian", regularizers.Laplacian, arrays, settings))
 
 
 class WassersteinTime(Deferred):
-    """`driftway.WassersteinTime(Y, previous, weight, blur, debias)`, differentiable in Y and previous.
+    """Time smoothness of the cloud, as `driftway.WassersteinTime`, differentiable in Y and previous.
 
-    `blur` must be given: the default of the regulariser depends on `previous`, and would have to be differentiated
-    with it. The optimum is a stationary point; where it jumps from one to another, so does the loss.
+    The optimum is a stationary point; where it jumps from one to another, so does the loss.
+
+    Parameters
+    ----------
+    Y, previous : tensor (m, d), (k, d)
+        The target points, and the previous cloud.
+    weight, debias : see `driftway.WassersteinTime`
+    blur : float
+        It must be given: the default of the regulariser depends on `previous`, and would have to be differentiated with
+        it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.derivatives.deferred_regularizers import WassersteinTime
+    >>> J = WassersteinTime(Y=np.array([[0.0], [2.0]]), previous=np.array([[0.0], [1.0]]), blur=0.5)
+    >>> J.build(J.arrays)
+    WassersteinTime(weight=1, blur=0.5, debias=True)
+
     """
 
     def __init__(self, Y: Any, previous: Any, weight: float = 1.0, *, blur: float, debias: bool = True) -> None:
         arrays = {"Y": Y, "previous": previous}
         settings = {"weight": weight, "blur": blur, "debias": debias}
-        super().__init__(Term(1.0, regularizers.WassersteinTime, arrays, settings))
+        super().__init__(Term(1.0, "WassersteinTime", regularizers.WassersteinTime, arrays, settings))
 
 
 def _scaled(factor: float, regularizer: Regularizer) -> Regularizer:

@@ -139,9 +139,11 @@ class Engine(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from driftway.engines import Engine, Threads
+    >>> from driftway.engines import Engine, Request, Threads
     >>> from driftway.geometry import Dense
     >>> engine, log, zeros = Threads(), Dense(np.log([[1.0, 2.0], [3.0, 4.0]])), np.zeros(2)
+    >>> engine.sweep(Request(log, zeros, zeros)).rows.round(6).tolist()
+    [3.0, 7.0]
     >>> isinstance(engine, Engine), engine.exponential(log, zeros, zeros).round(6).tolist()
     (True, [[1.0, 2.0], [3.0, 4.0]])
     >>> engine.log_columns(log, zeros).round(6).tolist() == np.log([4.0, 6.0]).round(6).tolist()
@@ -187,7 +189,7 @@ class Engine(ABC):
     def sweep(self, request: Request) -> Sweep:
         """One pass over all rows of a plan.
 
-        See the example of `Sweep`.
+        See the example of the class.
 
         Parameters
         ----------

@@ -62,6 +62,8 @@ class Cost(ABC):
     ...
     ...     def rows(self, block):
     ...         return np.abs(np.subtract.outer(np.arange(5.0)[block], np.arange(5.0)))
+    >>> Steps().shape, Steps().dtype
+    ((5, 5), dtype('float64'))
     >>> sinkhorn(Steps(), epsilon=0.1).plan.dense().argmax(axis=1).tolist()
     [0, 1, 2, 3, 4]
 

@@ -33,14 +33,16 @@ class Matrix(ABC):
     --------
     >>> import numpy as np
     >>> from driftway.geometry import Dense
-    >>> (2.0 * Dense(np.eye(2)) - Dense(np.ones((2, 2)))).rows(slice(None)).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
+    >>> matrix = 2.0 * Dense(np.eye(2)) - Dense(np.ones((2, 2)))
+    >>> matrix.shape, matrix.rows(slice(None)).tolist()
+    ((2, 2), [[1.0, -1.0], [-1.0, 1.0]])
 
     """
 
     @property
     @abstractmethod
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """The shape (n, m)."""
 
     @abstractmethod
     def rows(self, block: slice) -> Double:
