@@ -111,13 +111,14 @@ class Cost(ABC):
 
     @property
     def cloud(self) -> Cloud | None:
-        """The points, if the cost is their Euclidean distance, squared or not; else `None`.
+        """The points, centred on the mean of Y, if the cost is their Euclidean distance, squared or not; else `None`.
 
         Examples
         --------
         >>> from driftway import PointCloudCost
-        >>> PointCloudCost([[0.0], [2.0]], [[1.0], [3.0]]).cloud.x.tolist()
-        [[-2.0], [0.0]]
+        >>> X, Y = [[0.0], [2.0]], [[1.0], [3.0]]
+        >>> PointCloudCost(X, Y).cloud.x.tolist(), PointCloudCost(X, Y, "cityblock").cloud is None
+        ([[-2.0], [0.0]], True)
 
         """
         return None

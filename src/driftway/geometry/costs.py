@@ -146,43 +146,12 @@ class PointCloudCost(Cost):
 
     @cached_property
     def cloud(self) -> Cloud | None:
-        """The points, centred on the mean of Y, if the metric is Euclidean or squared Euclidean; else `None`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import PointCloudCost
-        >>> X, Y = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
-        >>> PointCloudCost(X, Y).cloud.x.tolist(), PointCloudCost(X, Y, "cityblock").cloud is None
-        ([[-2.0], [0.0]], True)
-
-        """
         if not self._euclidean_metric:
             return None
         y = np.ascontiguousarray(self._y.T, dtype=np.float64)
         return Cloud(np.ascontiguousarray(self._x, dtype=np.float64), y, self.metric == "euclidean")
 
     def rows(self, block: slice) -> Array:
-        """Some rows of the cost matrix; the others are not computed.
-
-        Parameters
-        ----------
-        block : slice
-            Which rows.
-
-        Returns
-        -------
-        array of shape (k, m)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway import PointCloudCost
-        >>> cost = PointCloudCost(np.array([[0.0], [2.0]]), np.array([[1.0], [5.0]]))
-        >>> cost.rows(slice(1, 2)).tolist()
-        [[1.0, 3.0]]
-
-        """
         return self._block(block)
 
     @property

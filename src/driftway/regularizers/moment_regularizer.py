@@ -247,8 +247,8 @@ class MomentSum(Sum, MomentRegularizer):
         return [function(term, r, c) for term, r, c in columns]
 
 
-class MomentMultiple(Multiple, MomentRegularizer):
-    """factor · J for a moment regulariser."""
+class SameMoments(MomentRegularizer):
+    """A regulariser that sees the moments of another one, its `term`."""
 
     term: MomentRegularizer
 
@@ -259,6 +259,12 @@ class MomentMultiple(Multiple, MomentRegularizer):
     @property
     def left_basis(self) -> Double:
         return self.term.left_basis
+
+
+class MomentMultiple(Multiple, SameMoments):
+    """factor · J for a moment regulariser."""
+
+    term: MomentRegularizer
 
     def phi(self, right: Double, left: Double) -> float:
         return self.factor * checked_phi(self.term, right, left)

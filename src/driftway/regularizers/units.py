@@ -12,6 +12,7 @@ from driftway.regularizers.forms import RowQuadratic
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.moment_regularizer import (
     MomentRegularizer,
+    SameMoments,
     checked_phi,
     checked_phi_gradient,
 )
@@ -68,18 +69,10 @@ class _InUnits(Regularizer):
         return checked_gradient(self.term, self.mass * gamma) / self.cost
 
 
-class _InUnitsByMoments(_InUnits, MomentRegularizer):
+class _InUnitsByMoments(_InUnits, SameMoments):
     """The same for J = φ(γR, γᵀL): φ'(M) = φ(mass·M) / (mass·cost)."""
 
     term: MomentRegularizer
-
-    @property
-    def right_basis(self) -> Double:
-        return self.term.right_basis
-
-    @property
-    def left_basis(self) -> Double:
-        return self.term.left_basis
 
     def phi(self, right: Double, left: Double) -> float:
         return checked_phi(self.term, self.mass * right, self.mass * left) / self.mass / self.cost
