@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
+
+Double = npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """An array of rows that live elsewhere."""
+
+    def __by_rows__(self, function: Callable[..., Double], *arguments: object) -> Double:
+        """A function of rows, computed where they are."""
 
 
 def is_remote(value: object) -> bool:
     """Whether an array of rows lives elsewhere and has functions of rows computed there."""
-    return hasattr(value, "__by_rows__")
+    return isinstance(value, Remote)
 
 
-def fetched(value: Any) -> Any:
+def fetched(array: Double) -> Double:
     """An array, fetched from wherever its rows are: for what couples all of them."""
-    return np.asarray(value) if is_remote(value) else value
+    return np.asarray(array) if is_remote(array) else array
 
 
-def by_rows(function: Callable[..., Any], *arguments: Any) -> Any:
+def by_rows(function: Callable[..., Double], *arguments: object) -> Double:
     """function(*arguments), for a function that takes arrays of rows and treats every row by itself."""
     for argument in arguments:
-        if is_remote(argument):
+        if isinstance(argument, Remote):
             return argument.__by_rows__(function, *arguments)
     return function(*arguments)

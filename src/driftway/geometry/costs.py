@@ -16,7 +16,7 @@ from driftway.geometry.cost import Bilinear, Cloud, Cost, Split, is_plain
 __all__ = ["Cost", "MatrixCost", "Metric", "PointCloudCost", "as_cost", "cloud_cost"]
 
 Double = npt.NDArray[np.float64]
-Metric = str | Callable[[Array, Array], Any]
+Metric = str | Callable[[Array, Array], npt.ArrayLike]
 
 # Up to this many features, distances are accumulated feature by feature: exact, and faster than a matrix product.
 DIRECT_FEATURES = 8
