@@ -65,6 +65,18 @@ def test_a_fault_in_one_of_many_features_leaves_no_belief_behind(seed: int) -> N
     assert found[1].misfits[0] < found[0].misfits[0] + 1.0
 
 
+def test_what_a_fault_taught_is_given_up_if_the_next_batch_is_explained_without_motion() -> None:
+    """In this stream only the mix changes, and what was fitted to the fault expects the next batch better."""
+    stage = scene(1026)
+    model = ContinuousTransportClassifier().fit(stage.X, stage.y)
+    for batch in stage.batches[: stage.at]:
+        model.partial_fit(batch)
+    model.partial_fit(FAULTS["noise"](stage.batches[stage.at], stage, np.random.default_rng(1026)))
+    assert model.history_["track"][-1] == "sensors and mix"
+    model.partial_fit(stage.batches[-AFTER])
+    assert model.history_["track"][-1] == "still"
+
+
 @pytest.mark.parametrize("degrees", [45.0, 60.0])
 def test_images_turned_at_once_are_followed_though_a_mix_and_gains_would_explain_them(degrees: float) -> None:
     stream = digits_at_once(0, degrees=degrees)

@@ -20,7 +20,17 @@ from driftway.adaptation.hypotheses.hypothesis import Fit, Hypothesis
 from driftway.adaptation.hypotheses.selected import Selected
 from driftway.adaptation.hypotheses.sensors import Sensors
 from driftway.adaptation.hypotheses.transport import Transported, TransportedSource
-from driftway.adaptation.judge import UNEXPLAINED, UNUSUAL, Beliefs, Contest, Rivalry, credited, judged, unexplained
+from driftway.adaptation.judge import (
+    UNEXPLAINED,
+    UNUSUAL,
+    USUAL,
+    Beliefs,
+    Contest,
+    Rivalry,
+    credited,
+    judged,
+    unexplained,
+)
 from driftway.adaptation.source.classes import REACH
 from driftway.adaptation.source.view import SourceView
 
@@ -183,12 +193,26 @@ class Tracker:
         if single:
             margins[0] = 0.0 if state.rivalry.overrules and not others[0].rivalry.overrules else 0.5 * RETURNED
         best = int(np.argmin(distances + margins))
+        if single and self._explains_still(others[0], batch, b):
+            return others[0], True, state.before[int(surprised) :]
         # A state to return to is one that is hardly surprised itself; the one before a fault may have grown old by it.
         hardly = distances[best] < state.usual + 0.5 * SURPRISE or (single and best == 0)
         if not (hardly and distances[best] < far - margins[best]):
             return state, False, state.before
         kept = tuple(other for number, other in enumerate(state.before) if not (surprised and number == best))
         return others[best], True, kept
+
+    def _explains_still(self, before: TrackerState, batch: Double, b: Double) -> bool:
+        """Whether nothing was believed to move in a state, and still nothing does.
+
+        What a fault has taught may expect the next batch by chance, with classes in each other's places.
+        """
+        believed = int(np.argmax(before.beliefs[0].shares))
+        hypothesis = self.panels[0].hypotheses[believed]
+        if hypothesis.moves or before.rivalry.overrules:
+            return False
+        fit = hypothesis.fit(before.panels[0][believed], resampled(batch, b))
+        return bool(fit.misfit + fit.energy < USUAL)
 
     def _startled(self, before: TrackerState, told: Told) -> bool:
         """Whether others answer than before a batch, and did not by degrees.
