@@ -7,7 +7,7 @@ ALL := .venv-all/bin
 .PHONY: demo test test-all fuzz bench tune evaluate docs dist coverage lint clean
 
 demo: .venv/demo
-	$(BIN)/python examples/rotating_moons.py
+	$(BIN)/python examples/adaptation/reading_a_report.py demo/report.html
 
 test: lint
 	$(BIN)/pytest -m "not slow"
@@ -22,9 +22,10 @@ test-all: .venv-all/ready
 fuzz: .venv/test
 	$(BIN)/python -m tests.campaign $(ARGS)
 
-# The API reference, from the docstrings.
+# The site, in build/docs: pages, API reference, and a gallery whose examples run when they have changed. Nothing is fetched.
 docs: .venv-all/ready
-	$(ALL)/python docs/reference.py build/docs
+	$(ALL)/python docs/site/stage.py build/site
+	$(ALL)/python -m sphinx -W --keep-going -n -q -c docs/site build/site build/docs
 
 # The wheel and the source distribution, built twice to compare their bytes, looked into, and tested in a clean environment.
 # Other interpreters and extras: make dist ARGS="--python python3.13 --extras fast,cli"

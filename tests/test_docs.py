@@ -6,13 +6,14 @@ A block that needs a package says so behind its language: python needs=pandas.
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import subprocess
-import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import make_moons
+
+from driftway import AdaptationWarning
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs"
@@ -23,6 +24,7 @@ SECTIONS = [
     ("bridges.md", "river"),
     ("streaming.md", None),
     ("own-regularizer.md", None),
+    ("get-started.md", None),
 ]
 
 
@@ -49,19 +51,29 @@ def test_the_blocks_of_a_page_run_one_after_another(
         pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for _, block in found:
-        exec(compile(as_code(block), f"{page} {section or ''}", "exec"), names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptationWarning)
+        for _, block in found:
+            exec(compile(as_code(block), f"{page} {section or ''}", "exec"), names)
 
 
-def test_the_reference_is_written_without_a_warning(tmp_path: Path) -> None:
-    for needed in ("pdoc", "torch", "jax", "skada", "river"):
-        pytest.importorskip(needed)
-    env = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, str(PAGES / "reference.py"), str(tmp_path)]
-    run = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert run.stderr == ""
-    page = (tmp_path / "driftway.html").read_text()
-    assert 'id="solve"' in page
-    assert 'id="ContinuousTransportClassifier.partial_fit"' in page
-    assert 'id="ContinuousTransportClassifier.learn_many"' in (tmp_path / "driftway" / "river.html").read_text()
+def test_the_first_steps_give_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command of get-started.md, on the files that its first block writes."""
+    pytest.importorskip("typer")
+    from driftway.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks("get-started.md", "2. Have the files ready")[0][1], "get-started.md", "exec"), {})
+    (command,) = re.findall(r"^driftway (adapt .*)$", (PAGES / "get-started.md").read_text(), re.M)
+    assert main(command.split()) == 0
+    written = {path.relative_to(tmp_path / "adapted").as_posix() for path in (tmp_path / "adapted").rglob("*.*")}
+    assert {"predictions/monday.csv", "predictions/wednesday.csv", "report.html", "history.csv"} <= written
+
+
+def test_the_code_of_the_landing_page_runs() -> None:
+    moons = [make_moons(60, noise=0.05, random_state=step) for step in range(3)]
+    names = {"X": moons[0][0], "y": moons[0][1], "batches": [X for X, _ in moons[1:]], "Y": moons[1][0]}
+    for _, block in blocks("site/index.md", None):
+        exec(compile(block, "index.md", "exec"), names)
+    assert names["solution"].converged
+    assert len(names["answers"]) == 60

@@ -274,13 +274,13 @@ def test_without_plotly_the_extra_is_named(adapted, shot, tmp_path, monkeypatch)
 class TestExamples:
     """The demo and the picture of the README, as they are run."""
 
-    FOLDER = Path(__file__).parents[1] / "examples"
+    ROOT = Path(__file__).parents[1]
 
     def test_the_demo_tracks_the_moons_and_writes_the_report(self, tmp_path, monkeypatch, capsys):
         pytest.importorskip("plotly")
         pytest.importorskip("tqdm")
-        monkeypatch.setattr(sys, "argv", ["rotating_moons.py", str(tmp_path / "demo" / "report.html")])
-        runpy.run_path(str(self.FOLDER / "rotating_moons.py"), run_name="__main__")
+        monkeypatch.setattr(sys, "argv", ["reading_a_report.py", str(tmp_path / "demo" / "report.html")])
+        runpy.run_path(str(self.ROOT / "examples/adaptation/reading_a_report.py"), run_name="__main__")
         said = capsys.readouterr()
         lines = [line.split() for line in said.out.splitlines() if "°" in line and "%" in line]
         assert [int(line[0]) for line in lines] == list(range(1, 21))
@@ -292,7 +292,7 @@ class TestExamples:
 
     def test_the_picture_shows_the_drift_being_tracked(self, tmp_path):
         pytest.importorskip("matplotlib")
-        example = runpy.run_path(str(self.FOLDER / "drift_picture.py"))
+        example = runpy.run_path(str(self.ROOT / "docs/figures/drift.py"))
         run = example["track"]()
         assert min(run.adapted) >= 95
         assert min(run.unadapted) < 50

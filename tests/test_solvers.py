@@ -12,6 +12,7 @@ from problems import REGULARIZERS, assert_agrees, data, problem, reference
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.problems import figure2_problem
 from driftway import (
     ConditionalGradient,
     Custom,
@@ -293,10 +294,7 @@ def test_a_false_promise_of_convexity_is_noticed() -> None:
     assert s.lower_bound == -np.inf
 
 
-def test_the_figure_2_example_runs_and_descends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend("examples")
-    from figure2_problem import figure2_problem
-
+def test_the_problem_of_figure_2_is_solved_and_descended() -> None:
     s = solve(figure2_problem(0.5, n=200, m=80))
     assert s.converged
     assert s.trace.objective[-1] <= s.trace.objective[0] + s.trace.marginal_error[0]

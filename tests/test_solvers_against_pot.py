@@ -11,6 +11,7 @@ from problems import data
 from scipy.special import xlogy
 from sklearn.datasets import make_moons
 
+from benchmarks.problems import figure2_problem
 from driftway import ConditionalGradient, Custom, GroupLasso, PointCloudCost, Problem, sinkhorn, solve
 from driftway.solvers import FrankWolfe
 
@@ -85,11 +86,8 @@ def test_pots_group_lasso_is_not_optimal_by_its_own_objective(epsilon: float, we
     assert objective(C, theirs, epsilon, lasso.value(theirs)) > ours.value + 0.01 * abs(ours.value)
 
 
-def figure_2(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> tuple[Problem, np.ndarray, np.ndarray]:
+def figure_2(epsilon: float) -> tuple[Problem, np.ndarray, np.ndarray]:
     """The paper's Figure 2 in small, its cost, and what POT's gcg returns for it when asked for 1e-12."""
-    monkeypatch.syspath_prepend("examples")
-    from figure2_problem import figure2_problem
-
     p = figure2_problem(epsilon, n=150, m=60)
     C, J = p.cost.rows(slice(None)), p.regularizer
     with warnings.catch_warnings():
@@ -100,18 +98,18 @@ def figure_2(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> tuple[Problem, 
     return p, C, theirs
 
 
-def test_pots_gcg_stops_above_the_optimum_on_figure_2(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pots_gcg_stops_above_the_optimum_on_figure_2() -> None:
     """At λ = 0.5 its plan is feasible, but the line search left the entropy out: 0.6 % above a certified optimum."""
-    p, C, theirs = figure_2(0.5, monkeypatch)
+    p, C, theirs = figure_2(0.5)
     ours = solve(p)
     assert ours.converged
     assert infeasibility(theirs, p.a, p.b) <= 1e-6
     assert objective(C, theirs, 0.5, p.regularizer.value(theirs)) > ours.value + 1e-3 * abs(ours.value)
 
 
-def test_pots_gcg_returns_an_infeasible_plan_at_small_strength_on_figure_2(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pots_gcg_returns_an_infeasible_plan_at_small_strength_on_figure_2() -> None:
     """At λ = 0.01 its inner Sinkhorn, 200 cold iterations outside the log domain, leaves the marginals off."""
-    p, _, theirs = figure_2(0.01, monkeypatch)
+    p, _, theirs = figure_2(0.01)
     ours = solve(p)
     assert ours.converged
     assert ours.marginal_error <= 1e-6

@@ -29,8 +29,10 @@ class Regularizer(ABC):
     Subclass it to write a regulariser of your own, or wrap two functions in `Custom`. Regularisers can be added to
     each other and multiplied by non-negative numbers.
 
-    A subclass gives `value` and `gradient`. What else it declares is used where it helps:
+    A subclass gives `value` and `gradient`. What else it declares is used where it helps.
 
+    Attributes
+    ----------
     convex : whether J is convex, which is what makes a lower bound on the optimum possible
     minimum : a number that J never falls below, if one is known
     smoothness : L such that L·H − J is convex on the couplings, so that steps up to 1/L descend

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 
     from driftway.adaptation.history import History
 
+__all__ = [
+    "new_figure",
+    "paper_style",
+    "plot_accuracy",
+    "plot_convergence",
+    "plot_domain",
+    "plot_history",
+    "plot_mapping",
+    "save",
+]
+
 # Colours that people with colour-blindness tell apart (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 STYLE = {

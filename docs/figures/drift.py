@@ -4,7 +4,7 @@ Above, the mapped source in the colours of its classes over the unlabelled batch
 accuracy on 1000 fresh points at every step, with and without adaptation.
 
 Needs: driftway[experiments]
-Run:  python examples/drift_picture.py [FILE.png]
+Run:  python docs/figures/drift.py [FILE.png]
 """
 
 from __future__ import annotations
