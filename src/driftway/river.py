@@ -1,7 +1,7 @@
-"""Continuous adaptation for river's streams; needs the extra `driftway[river]`.
+"""Adapter for river: continuous adaptation of streams whose labels end. Needs the extra `driftway[river]`.
 
-Labels come first and then cease: `learn_many(X, y)` while there are labels, `learn_many(X)` for every batch after
-that. Rows that arrive one by one are gathered into batches.
+Call `learn_many(X, y)` while there are labels, and `learn_many(X)` for every batch after that. Single rows are
+collected into batches.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ Double = npt.NDArray[np.float64]
 
 
 def _declared(kind: type[ContinuousTransport]) -> tuple[Parameter, ...]:
-    """The parameters of a stream whose transport is of this kind."""
+    """The parameters of a stream estimator whose transport is of this class."""
     return (
         Parameter(
             "transport",
             None,
             InstanceOf(kind),
-            "What adapts, with its parameters.",
+            "The estimator that follows the drift, with its parameters.",
             'None is one with `estimator=None` and `hypotheses="transport"`.',
         ),
         Parameter(
             "batch_size",
             100,
             Whole(2),
-            "The number of unlabelled rows that `learn_one` gathers before it adapts to them.",
+            "The number of unlabelled rows that `learn_one` collects before it adapts to them.",
         ),
-        Parameter("window_size", 1000, Whole(), "The number of labelled rows that are kept, the latest."),
+        Parameter("window_size", 1000, Whole(), "The number of labelled rows to keep: the latest ones."),
     )
 
 
 class _Stream:
-    """What classifier and regressor share: labelled rows are the source, the others are batches to adapt to.
+    """Common base of classifier and regressor: labelled rows are the source, unlabelled ones are batches to adapt to.
 
-    Features are told apart by name. As everywhere in river they may come and go: one that a row lacks is given its
-    mean over the labelled rows, and one that no labelled row had is passed over.
+    Features are identified by name. As everywhere in river they may come and go. A feature that a row lacks gets its
+    mean over the labelled rows, and one that no labelled row has is ignored.
     """
 
     _parameters: ClassVar[tuple[Parameter, ...]]
@@ -71,7 +71,7 @@ class _Stream:
 
     @property
     def transport_(self) -> ContinuousTransport:
-        """The fitted transport with its `history_`; it exists when two labelled rows have come.
+        """The fitted estimator with its `history_`; it exists after two labelled rows.
 
         See the example of the class.
         """
@@ -81,14 +81,14 @@ class _Stream:
         return fitted
 
     def learn_one(self, x: dict[Any, Any], y: Any = None) -> None:
-        """Learns one row: a labelled one joins the source; unlabelled ones are adapted to when `batch_size` of them
-        have come.
+        """Learns one row: a labelled one is added to the source, unlabelled ones are adapted to in batches.
 
         Parameters
         ----------
         x : dict
             The features by name.
-        y : label, or `None` for a row that has none
+        y : label, optional
+            The label; None for an unlabelled row.
 
         Examples
         --------
@@ -112,14 +112,16 @@ class _Stream:
             self._adapt(np.concatenate([self._aligned(list(row), np.array([list(row.values())])) for row in rows]))
 
     def learn_many(self, X: Any, y: Any = None) -> None:
-        """Learns a batch: a labelled one joins the source; an unlabelled one is adapted to.
+        """Learns a batch: a labelled one is added to the source, an unlabelled one is adapted to.
 
         See the example of the class.
 
         Parameters
         ----------
-        X : data frame of any library that river takes
-        y : series of labels, or `None` for a batch that has none
+        X : data frame
+            Of any library that river supports.
+        y : series, optional
+            The labels; None for an unlabelled batch.
 
         """
         frame = into_frame(X)
@@ -132,7 +134,7 @@ class _Stream:
     # Details.
 
     def _ready(self) -> ContinuousTransport | None:
-        """Fits when it is asked for, since labelled rows may come one by one."""
+        """The fitted estimator, or None before two labelled rows. It is fitted here, since rows may come one by one."""
         if self._fitted is None and len(self._targets) > 1:
             fresh = self._kind(None, hypotheses="transport") if self.transport is None else clone(self.transport)
             missing = np.isnan(self._labelled)
@@ -143,14 +145,16 @@ class _Stream:
         raise NotImplementedError
 
     def _learn_labelled(self, names: list[Any], values: Double, targets: list[Any]) -> None:
-        """Adds labelled rows to the source, which if it has been carried since is taken from where it is now."""
+        """Adds labelled rows to the source; if the source has moved, to its images."""
         if not np.isfinite(values).all():
-            raise ValueError("labelled rows must be finite, but they contain NaN or infinity; leave the feature out")
+            raise ValueError(
+                "labelled rows must be finite, but they contain NaN or infinity; leave missing features out"
+            )
         if len(values) != len(targets):
             raise ValueError(f"y must have one label for each of {len(values)} rows, got {len(targets)}")
         encoded = self._encoded(targets)
-        self._settle()
-        features = sorted({*self._features, *names}, key=str)  # whatever order they come in
+        self._move_source()
+        features = sorted({*self._features, *names}, key=str)  # independent of the order in the rows
         before = _placed(self._labelled, self._features, features)
         after = _placed(values, names, features)
         self._features = features
@@ -158,8 +162,8 @@ class _Stream:
         self._targets = np.concatenate([self._targets, encoded])[-self.window_size :]
         self._fitted = None
 
-    def _settle(self) -> None:
-        """What was carried along the drift is the source from now on, where it is now."""
+    def _move_source(self) -> None:
+        """Replaces the source by its images if it has followed a drift."""
         fitted = self._fitted
         if fitted is not None and fitted.n_steps_ and fitted.history_[-1].answer == "adapted":
             self._labelled, self._targets = fitted.images_, fitted.image_targets_
@@ -170,7 +174,7 @@ class _Stream:
     def _expect_source(self) -> ContinuousTransport:
         transport = self._ready()
         if transport is None:
-            raise ValueError("unlabelled rows came first: learn at least two labelled ones before, with y")
+            raise ValueError("at least two labelled rows are needed before unlabelled ones; pass y")
         return transport
 
     def _means(self) -> Double:
@@ -179,7 +183,7 @@ class _Stream:
         return np.where(here, self._labelled, 0.0).sum(axis=0) / np.maximum(here.sum(axis=0), 1)
 
     def _aligned(self, names: list[Any], values: Double) -> Double:
-        """The features of the source, in its order."""
+        """Rows with the features of the source, in its order; missing ones are filled with their means."""
         placed = _placed(values, names, self._features)
         lacking = [column for column, name in enumerate(self._features) if name not in names]
         placed[:, lacking] = self._means()[lacking]
@@ -197,11 +201,11 @@ def _placed(values: Double, names: list[Any], features: list[Any]) -> Double:
 
 @documented
 class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
-    """A classifier for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
+    """A classifier of river for streams whose labels end: labelled rows first, then unlabelled batches.
 
-    `learn_many(X, y)` and `learn_one(x, y)` add to the labelled source; `learn_many(X)` adapts to a batch, and
-    `learn_one(x)` gathers rows until they are one. If labels come again later, they join the source where the drift
-    has carried it by then.
+    `learn_many(X, y)` and `learn_one(x, y)` add to the labelled source. `learn_many(X)` adapts to a batch, and
+    `learn_one(x)` collects rows until they are one. Labels that come later are added to the source as the drift has
+    moved it by then.
 
     Parameters
     ----------
@@ -209,10 +213,10 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
     Attributes
     ----------
-    transport_
-        The fitted `driftway.ContinuousTransportClassifier`: its `history_` tells what happened at every batch. Its
-        classes are numbers, those of `classes_`.
-    classes_
+    transport_ : ContinuousTransportClassifier
+        The fitted estimator of driftway. Its `history_` has a record per batch. Its classes are indices into
+        `classes_`.
+    classes_ : list
         The labels seen, in order of appearance.
 
     Examples
@@ -256,7 +260,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return True
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of every label seen; an empty dictionary before the first.
+        """Predicts the probabilities of the labels for one row; an empty dictionary before the first label.
 
         See the example of the class.
 
@@ -274,18 +278,19 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return dict(zip(self.classes_, proba[0].tolist(), strict=True))
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probabilities of the labels seen, one row per row of X.
+        """Predicts the probabilities of the labels for the rows of X.
 
         See the example of the class.
 
         Parameters
         ----------
-        X : data frame of any library that river takes
+        X : data frame
+            Of any library that river supports.
 
         Returns
         -------
-        data frame of that library
-            One column per label.
+        data frame
+            Of the same library, with one column per label seen.
 
         """
         frame = into_frame(X)
@@ -293,17 +298,19 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
         return to_native_frame(dict(zip(self.classes_, proba.T, strict=True)), like=frame)
 
     def predict_many(self, X: Any) -> Any:
-        """The predicted labels of the rows of X; missing values before the first label was seen.
+        """Predicts the labels of the rows of X; missing values before the first label.
 
         See the example of the class.
 
         Parameters
         ----------
-        X : data frame of any library that river takes
+        X : data frame
+            Of any library that river supports.
 
         Returns
         -------
-        series of that library
+        series
+            Of the same library.
 
         """
         frame = into_frame(X)
@@ -314,7 +321,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     def _proba(self, names: list[Any], values: Double) -> Double:
         proba, transport = np.zeros((len(values), len(self.classes_))), self._ready()
         if transport is None:
-            return np.ones_like(proba)  # there is one label, or none
+            return np.ones_like(proba)  # one label was seen, or none
         if len(values):
             proba[:, transport.classes_] = transport.predict_proba(self._aligned(names, values))
         return proba
@@ -322,7 +329,7 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
     def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:
         targets = list(targets)
         if any(label is None or label != label for label in targets):
-            raise ValueError("y must have no missing labels; learn rows without one in a batch of their own")
+            raise ValueError("y must have no missing labels; learn unlabelled rows in a batch of their own")
         self.classes_ = list(dict.fromkeys([*self.classes_, *targets]))
         number = {label: code for code, label in enumerate(self.classes_)}
         return np.array([number[label] for label in targets], dtype=np.intp)
@@ -330,11 +337,11 @@ class ContinuousTransportClassifier(_Stream, base.MiniBatchClassifier):
 
 @documented
 class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
-    """A regression for a stream whose labels cease: labelled rows first, then unlabelled batches for ever.
+    """A regressor of river for streams whose labels end: labelled rows first, then unlabelled batches.
 
-    `learn_many(X, y)` and `learn_one(x, y)` add to the labelled source; `learn_many(X)` adapts to a batch, and
-    `learn_one(x)` gathers rows until they are one. If labels come again later, they join the source where the drift
-    has carried it by then.
+    `learn_many(X, y)` and `learn_one(x, y)` add to the labelled source. `learn_many(X)` adapts to a batch, and
+    `learn_one(x)` collects rows until they are one. Labels that come later are added to the source as the drift has
+    moved it by then.
 
     Parameters
     ----------
@@ -342,8 +349,8 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
 
     Attributes
     ----------
-    transport_
-        The fitted `driftway.ContinuousTransportRegressor`, with its `history_`.
+    transport_ : ContinuousTransportRegressor
+        The fitted estimator of driftway. Its `history_` has a record per batch.
 
     Examples
     --------
@@ -367,7 +374,7 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     _number = np.float64
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
-        """The predicted value of a row; 0 before any was learnt.
+        """Predicts the value of one row; 0 before the first labelled row.
 
         See the example of the class.
 
@@ -384,17 +391,19 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
         return float(self._values(list(x), np.array([list(x.values())], dtype=np.float64).reshape(1, -1))[0])
 
     def predict_many(self, X: Any) -> Any:
-        """The predicted values of the rows of X; 0 before any was learnt.
+        """Predicts the values of the rows of X; 0 before the first labelled row.
 
         See the example of the class.
 
         Parameters
         ----------
-        X : data frame of any library that river takes
+        X : data frame
+            Of any library that river supports.
 
         Returns
         -------
-        series of that library
+        series
+            Of the same library.
 
         """
         frame = into_frame(X)
@@ -403,7 +412,7 @@ class ContinuousTransportRegressor(_Stream, base.MiniBatchRegressor):
     def _values(self, names: list[Any], values: Double) -> Double:
         transport = self._ready()
         if transport is None or not len(values):
-            return np.full(len(values), self._targets.sum())  # there is one value, or none
+            return np.full(len(values), self._targets.sum())  # one value was seen, or none
         return transport.predict(self._aligned(names, values))
 
     def _encoded(self, targets: Iterable[Any]) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
-"""Continuous adaptation in skada's pipelines; needs the extra `driftway[skada]`.
+"""Adapter for skada: continuous adaptation in its pipelines. Needs the extra `driftway[skada]`.
 
-Several target domains are a sequence: they are adapted to in the order of the magnitudes of their labels. Importing
-this module imports skada, which switches scikit-learn's metadata routing on.
+Target domains are a sequence: they are adapted to in the order −1, −2, … of their labels. Importing this module imports
+skada, which enables scikit-learn's metadata routing.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ PARAMETERS = (
         "transport",
         None,
         CheckedLater("ContinuousTransportClassifier, ContinuousTransportRegressor or None"),
-        "What carries the domains, with its parameters.",
+        "The estimator that follows the drift, with its parameters.",
         'None is one with `hypotheses="transport"`: a classifier if the labels are classes, else a regressor.',
     ),
     Parameter(
         "auto_fit_new_domain",
         False,
         CheckedLater("bool"),
-        "Whether `transform` adapts to domains it has not seen yet, instead of raising.",
+        "Whether `transform` adapts to new target domains instead of raising.",
     ),
 )
 
 
 @documented
 class ContinuousTransportAdapter(BaseTestTimeAdapter):
-    """Carries every target domain back to where the source is, along the drift from domain to domain.
+    """An adapter of skada that maps target domains back onto the source, along the drift from domain to domain.
 
-    The source stays where it is, so that the estimator behind the adapter is trained once and remains valid: a domain
-    that appears after `fit` is adapted to by `fit_new_domain`, without labels and without training again.
+    The source is not changed, so that the estimator after the adapter is trained once and stays valid. A domain that
+    appears after `fit` is adapted to by `fit_new_domain`, without labels and without training again.
 
     Parameters
     ----------
@@ -62,9 +62,12 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
 
     Attributes
     ----------
-    transport_ : the transport of the present, with its `history_`
-    transports_ : by label of a target domain, the transport as it was after adapting to it
-    n_features_in_ : features seen by `fit`
+    transport_ : ContinuousTransportClassifier or ContinuousTransportRegressor
+        The fitted estimator after the last domain, with its `history_`.
+    transports_ : dict
+        By label of a target domain, the estimator as it was after adapting to that domain.
+    n_features_in_ : int
+        The number of features seen by `fit`.
 
     Examples
     --------
@@ -84,6 +87,17 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
     >>> bool(pipeline.score(X[target], y[target], sample_domain=domain[target]) > 0.95)
     True
 
+    A domain that comes later is adapted to without labels:
+
+    >>> adapter = pipeline.named_steps["continuoustransportadapter"].base_estimator_
+    >>> later = rng.normal(size=(60, 2)) + np.outer(y[:60], [5, 0]) + [12, 6]
+    >>> adapter = adapter.fit_new_domain(later, sample_domain=-6)
+    >>> list(adapter.transports_)
+    [-2, -3, -4, -5, -6]
+    >>> mapped = adapter.transform(later, sample_domain=np.full(60, -6))
+    >>> bool(abs(mapped.mean(axis=0) - X[domain > 0].mean(axis=0)).max() < 0.5)
+    True
+
     """
 
     _parameters = PARAMETERS
@@ -93,16 +107,24 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
         self.transport = transport
 
     def fit(self, X: Any, y: Any = None, *, sample_domain: Any = None, **params: Any) -> Self:
-        """Fits the source and adapts to the target domains, in the order of the magnitudes of their labels.
+        """Fits the source and adapts to the target domains, in the order −1, −2, … of their labels.
+
+        See the example of the class.
 
         Parameters
         ----------
         X : array of shape (n, d)
+            Source and targets.
         y : array of shape (n,), optional
-            Labels of the source; those of targets are not looked at. Without labels classes are not told apart.
-        sample_domain : array of shape (n,)
-            ≥ 0 for sources, which are one source together, < 0 for targets. Without it, rows whose label is masked
-            (−1, or NaN for a regression) are the target, as everywhere in skada.
+            Labels of the source; those of targets are ignored. Without labels all points are one class.
+        sample_domain : array of shape (n,), optional
+            ≥ 0 for sources, which are merged into one, < 0 for targets. Without it, rows whose label is masked (−1, or
+            NaN for a regression) are the target, as everywhere in skada.
+        **params : ignored
+
+        Returns
+        -------
+        self
 
         """
         if y is None:
@@ -121,7 +143,30 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_domain: Any = None, **params: Any) -> Double:
-        """Fits, and returns the source as it is and the targets carried back to it."""
+        """Fits, and returns the source unchanged and the targets mapped back onto it.
+
+        Parameters
+        ----------
+        X, y, sample_domain : as for `fit`
+        **params : ignored
+
+        Returns
+        -------
+        array of shape (n, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.skada import ContinuousTransportAdapter
+        >>> rng = np.random.default_rng(0)
+        >>> domain, y = np.repeat([1, -1], 50), np.tile([0, 1], 50)
+        >>> target = domain < 0
+        >>> X = rng.normal(size=(100, 2)) + np.outer(y, [8.0, 0.0]) + np.outer(target, [0.0, 2.0])
+        >>> mapped = ContinuousTransportAdapter().fit_transform(X, y, sample_domain=domain)
+        >>> bool((mapped[~target] == X[~target]).all()), bool(abs(mapped[target, 1].mean()) < 0.5)
+        (True, True)
+
+        """
         if sample_domain is None and y is not None:
             X, y, sample_domain = check_X_y_domain(X, y, None)
         return self.fit(X, y, sample_domain=sample_domain).transform(X, sample_domain=sample_domain, allow_source=True)
@@ -129,16 +174,31 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
     def transform(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, allow_source: bool = False, **params: Any
     ) -> Double:
-        """Carries target rows back to where the source is, each by its domain.
+        """Maps target rows back onto the source, each as its domain was.
 
-        Without `sample_domain` all rows belong to the last domain that was adapted to: the present.
+        See the example of the class.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+        y : ignored
+        sample_domain : array of shape (m,), optional
+            The domains of the rows. By default all belong to the last domain that was adapted to.
+        allow_source : bool
+            Whether rows may belong to the source; they are returned unchanged.
+        **params : ignored
+
+        Returns
+        -------
+        array of shape (m, d)
+
         """
         check_is_fitted(self)
         if sample_domain is None and self.transports_:
             sample_domain = next(reversed(self.transports_))
         X, sample_domain = check_X_domain(X, sample_domain, allow_source=allow_source)
         labels = domain_labels(sample_domain, len(X))
-        self._see_to_new(X, labels)
+        self._adapt_to_new(X, labels)
         carried = X.astype(np.float64)
         for label, rows in in_order(labels).items():
             transport = self.transports_[label]
@@ -147,31 +207,39 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
         return carried
 
     def fit_new_domain(self, X: Any, y: Any = None, *, sample_domain: Any = None, **params: Any) -> Self:
-        """Adapts to further target domains; more rows of a domain that is known are one more step.
+        """Adapts to further target domains. Rows of a known domain are one more step of it.
+
+        See the example of the class.
 
         Parameters
         ----------
-        X : array of shape (n, d)
-        y : not looked at
-        sample_domain : array of shape (n,), or a number; −1 if not given
+        X : array of shape (m, d)
+        y : ignored
+        sample_domain : array of shape (m,) or int, optional
+            The domains of the rows, all < 0; −1 by default.
+        **params : ignored
+
+        Returns
+        -------
+        self
 
         """
         check_is_fitted(self)
         X, sample_domain = check_X_domain(X, sample_domain, allow_source=False)
-        transport = copy(self.transport_)  # so that a bad domain in the middle leaves everything as it was
+        transport = copy(self.transport_)  # so that an error leaves the adapter as it was
         after = adapt_domains(transport, X, domain_labels(sample_domain, len(X)))
-        # The last one is the present, whether it was known before or not.
+        # The last key is the present domain, so known domains move to the end.
         known = {label: earlier for label, earlier in self.transports_.items() if label not in after}
         self.transport_, self.transports_ = transport, known | after
         return self
 
-    def _see_to_new(self, X: Double, labels: Labels) -> None:
+    def _adapt_to_new(self, X: Double, labels: Labels) -> None:
         new = [label for label in in_order(labels) if label not in self.transports_]
         if not new:
             return
         if not self.auto_fit_new_domain:
             raise ValueError(
-                f"sample_domain has target domains {new}, which were not adapted to (known: {list(self.transports_)}); "
+                f"sample_domain has the new target domains {new} (known: {list(self.transports_)}); "
                 "call fit_new_domain first, or set auto_fit_new_domain=True"
             )
         rows = np.isin(labels, new)
@@ -181,20 +249,37 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
 def _default(known: npt.NDArray[Any], labelled: bool) -> Transport:
     classes = labelled and np.array_equal(known, np.round(known))
     kind = ContinuousTransportClassifier if classes else ContinuousTransportRegressor
-    # Rows are carried back by transport, and the pipeline's own estimator answers.
+    # Only transport maps rows back; the estimator of the pipeline predicts.
     return kind(None, hypotheses="transport")
 
 
 def ContinuousTransport(  # noqa: N802 - skada names its pipelines so
     base_estimator: Any = None, transport: Any = None, auto_fit_new_domain: bool = False
 ) -> Any:
-    """A skada pipeline of `ContinuousTransportAdapter` and an estimator.
+    """Makes a skada pipeline of `ContinuousTransportAdapter` and an estimator.
 
     Parameters
     ----------
     base_estimator : scikit-learn estimator, optional
-        Trained on the source; 1-nearest-neighbour by default, as in the paper.
-    transport, auto_fit_new_domain : see `ContinuousTransportAdapter`
+        The estimator that is trained on the source; 1-nearest-neighbour by default, as in the paper.
+    transport, auto_fit_new_domain
+        As for `ContinuousTransportAdapter`.
+
+    Returns
+    -------
+    scikit-learn Pipeline
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway.skada import ContinuousTransport
+    >>> rng = np.random.default_rng(0)
+    >>> domain, y = np.repeat([1, -1], 100), np.tile([0, 1], 100)
+    >>> X = rng.normal(size=(200, 2)) + np.outer(y, [5, 0]) + np.outer(domain < 0, [1, 1])
+    >>> pipeline = ContinuousTransport().fit(X, np.where(domain < 0, -1, y), sample_domain=domain)
+    >>> target = domain < 0
+    >>> bool(pipeline.score(X[target], y[target], sample_domain=domain[target]) > 0.95)
+    True
 
     """
     adapter = ContinuousTransportAdapter(transport, auto_fit_new_domain=auto_fit_new_domain)

@@ -22,12 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Examples
     --------
-    >>> from importlib.util import find_spec
     >>> from driftway.cli import main
-    >>> if find_spec("typer"):
-    ...     code = main(["--version"])
-    ... else:
-    ...     code, _ = 0, print("driftway 0.1.0")
+    >>> code = main(["--version"])
     driftway 0.1.0
     >>> code
     0

@@ -1,8 +1,9 @@
-"""Drop-ins for POT: its names, arguments and return conventions, our solvers. POT itself is not needed.
+"""Drop-in replacements for functions and classes of POT, computed by the solvers of driftway. POT is not needed.
 
     from driftway.pot import gcg, sinkhorn, SinkhornL1l2Transport    # instead of from ot.optim, ot, ot.da
 
-PyTorch tensors and JAX arrays come back in kind. docs/bridges.md says where results differ, and why.
+Names, arguments and return values are those of POT. Results are PyTorch tensors or JAX arrays if the arguments are.
+docs/bridges.md says where results differ from POT's, and why.
 """
 
 from driftway.pot.adaptation import SinkhornL1l2Transport, SinkhornTransport, TimeSmoothTransport

@@ -1,4 +1,4 @@
-"""Domain adaptation as POT's classes do it: fit, transform, inverse_transform, transform_labels."""
+"""Replacements for POT's classes of domain adaptation, and one for streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Double = npt.NDArray[np.float64]
 
 @documented
 class SinkhornTransport(Transport):
-    """`ot.da.SinkhornTransport`: domain adaptation by entropic transport.
+    """Replacement for `ot.da.SinkhornTransport`: domain adaptation by entropic transport.
 
     Parameters
     ----------
@@ -33,10 +33,14 @@ class SinkhornTransport(Transport):
 
     Attributes
     ----------
-    coupling_, cost_ : array (n_source, n_target)
-    mu_s, mu_t : masses
-    xs_, xt_ : the samples of `fit`
-    log_ : what the solver reported if `log`, else empty
+    coupling_, cost_ : array of shape (n_source, n_target)
+        The plan, and the cost that it was computed for.
+    mu_s, mu_t : array
+        The masses of the samples.
+    xs_, xt_ : array
+        The samples of `fit`.
+    log_ : dict
+        The log of the solver if `log`, else empty.
 
     Examples
     --------
@@ -58,7 +62,7 @@ class SinkhornTransport(Transport):
     >>> transport.inverse_transform_labels([0, 1, 1]).round(2).tolist()
     [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
 
-    A new sample is mapped by the potentials, or moves as its nearest neighbour does:
+    A new sample is mapped by the potentials, or moves like its nearest neighbour:
 
     >>> nearest = SinkhornTransport(reg_e=0.01, out_of_sample_map="ferradans")
     >>> nearest.fit_transform(Xs=source, Xt=target).round(2).ravel().tolist()
@@ -84,7 +88,7 @@ class SinkhornTransport(Transport):
         out_of_sample_map: str = "continuous",
         limit_max: float = np.inf,
     ) -> None:
-        CONTINUOUS_MAP.check(out_of_sample_map)  # as POT does, before any data is seen
+        CONTINUOUS_MAP.check(out_of_sample_map)  # POT checks it here, too
         self.reg_e = reg_e
         self.method = method
         self.max_iter = max_iter
@@ -98,7 +102,22 @@ class SinkhornTransport(Transport):
         self.limit_max = limit_max
 
     def transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128) -> Any:
-        """Maps source samples to the target, by the potentials or as `out_of_sample_map` says."""
+        """Maps source samples to the target, by the potentials or by `out_of_sample_map="ferradans"`.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        Xs : array of shape (k, d)
+        ys, Xt, yt : ignored
+        batch_size : int
+            The number of samples that are mapped at a time.
+
+        Returns
+        -------
+        array of shape (k, d)
+
+        """
         check_is_fitted(self, "coupling_")
         if self.out_of_sample_map == "ferradans":
             return super().transform(Xs, ys, Xt, yt, batch_size)
@@ -107,7 +126,22 @@ class SinkhornTransport(Transport):
     def inverse_transform(
         self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128
     ) -> Any:
-        """Maps target samples to the source, by the potentials or as `out_of_sample_map` says."""
+        """Maps target samples to the source, by the potentials or by `out_of_sample_map="ferradans"`.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        Xt : array of shape (k, d)
+        Xs, ys, yt : ignored
+        batch_size : int
+            The number of samples that are mapped at a time.
+
+        Returns
+        -------
+        array of shape (k, d)
+
+        """
         check_is_fitted(self, "coupling_")
         if self.out_of_sample_map == "ferradans":
             return super().inverse_transform(Xs, ys, Xt, yt, batch_size)
@@ -122,7 +156,7 @@ class SinkhornTransport(Transport):
         return coupling, log
 
     def _continued(self, name: str, samples: Any, other: Double, potential: Double, batch_size: int) -> Any:
-        """Σⱼ yⱼ exp(gⱼ − c(x, yⱼ)/ε) over the sum of the weights, for every sample x."""
+        """The map  x ↦ Σⱼ wⱼ yⱼ / Σⱼ wⱼ  with  wⱼ = exp(gⱼ − c(x, yⱼ)/ε)."""
         new = as_points(name, samples, (None, other.shape[1]))
         moved, size = np.empty_like(new), positive_integer("batch_size", batch_size)
         for low in range(0, len(new), size):
@@ -135,8 +169,7 @@ class SinkhornTransport(Transport):
 
 @documented
 class SinkhornL1l2Transport(Transport):
-    """`ot.da.SinkhornL1l2Transport`: domain adaptation by entropic transport with a group lasso over the source's
-    labels.
+    """Replacement for `ot.da.SinkhornL1l2Transport`: entropic transport with a group lasso over the source's labels.
 
     Parameters
     ----------
@@ -144,14 +177,18 @@ class SinkhornL1l2Transport(Transport):
 
     Attributes
     ----------
-    coupling_, cost_ : array (n_source, n_target)
-    mu_s, mu_t : masses
-    xs_, xt_ : the samples of `fit`
-    log_ : what the solver reported if `log`, else empty
+    coupling_, cost_ : array of shape (n_source, n_target)
+        The plan, and the cost that it was computed for.
+    mu_s, mu_t : array
+        The masses of the samples.
+    xs_, xt_ : array
+        The samples of `fit`.
+    log_ : dict
+        The log of the solver if `log`, else empty.
 
     Examples
     --------
-    The labels of the source are carried to the target:
+    The labels of the source are transferred to the target:
 
     >>> import numpy as np
     >>> from driftway.pot import SinkhornL1l2Transport
@@ -196,7 +233,7 @@ class SinkhornL1l2Transport(Transport):
 
     def _solved(self, cost: Any, ys: Any, positions: Double, target: Double) -> Any:
         if ys is None:
-            raise ValueError("ys must be given: the group lasso is over the labels of the source")
+            raise ValueError("ys must be given: the group lasso needs the labels of the source")
         return sinkhorn_l1l2_gl(
             on_host(self.mu_s),
             ys,
@@ -214,11 +251,11 @@ class SinkhornL1l2Transport(Transport):
 
 @documented
 class TimeSmoothTransport(Transport):
-    """Entropic transport along a stream: the mapped source moves little from one target batch to the next.
+    """Entropic transport along a stream of batches, with the time regulariser of the paper; POT has no such class.
 
-    `fit` couples the source with the first batch, `partial_fit` with the next one, where costs are taken from where
-    the source was mapped before and the map stays near it (the paper's time regulariser); `transform` always maps
-    the source of `fit` to the latest batch.
+    `fit` couples the source with the first batch, and `partial_fit` with the next one. There the cost is taken from the
+    last images of the source, and the regulariser keeps the new images near them. `transform` always maps the source
+    of `fit` to the latest batch.
 
     Parameters
     ----------
@@ -226,8 +263,8 @@ class TimeSmoothTransport(Transport):
 
     Attributes
     ----------
-    mapped_ : array (n_source, d)
-        Where the source is by now.
+    mapped_ : array of shape (n_source, d)
+        The images of the source in the latest batch.
 
     Examples
     --------
@@ -276,22 +313,34 @@ class TimeSmoothTransport(Transport):
         self.limit_max = limit_max
 
     def fit(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Self:
-        """Couples the source with the first batch; the map stays near where the source is."""
-        super().fit(Xs, ys, Xt, yt)
-        self._ys = ys
-        return self
-
-    def partial_fit(self, Xt: Any = None, yt: Any = None) -> Self:
-        """Couples the source, where it was mapped before, with the next batch.
+        """Couples the source with the first batch; the regulariser keeps the images near the source.
 
         See the example of the class.
 
         Parameters
         ----------
-        Xt : array (n_target, d)
+        Xs, ys, Xt, yt : as for `SinkhornTransport.fit`
+
+        Returns
+        -------
+        self
+
+        """
+        super().fit(Xs, ys, Xt, yt)
+        self._ys = ys
+        return self
+
+    def partial_fit(self, Xt: Any = None, yt: Any = None) -> Self:
+        """Couples the last images of the source with the next batch.
+
+        See the example of the class.
+
+        Parameters
+        ----------
+        Xt : array of shape (n_target, d)
             The next batch.
-        yt : array (n_target,), optional
-            Its labels, if they are known; −1 is "unknown".
+        yt : array of shape (n_target,), optional
+            Its labels, −1 where one is unknown.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Entropic transport as POT calls it."""
+"""Replacements for POT's functions of entropic transport: `sinkhorn` and `sinkhorn2`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from driftway.arrays.interchange import Kind, is_differentiated, library_of, on_host
 from driftway.arrays.validation import flag, one_of, real_number
 from driftway.pot.masses import arrays, finite
-from driftway.pot.reporting import Errors, refuse, scalings
+from driftway.pot.reporting import PrintErrors, refuse, scalings
 from driftway.problem.solution import Solution
 from driftway.solvers.silence import quietly
 from driftway.solvers.solve import sinkhorn as entropic_transport
 
 Double = npt.NDArray[np.float64]
 
-# POT's algorithms, and the arguments of theirs that are about keeping numbers in range, which logarithms do for us.
+# POT's algorithms, with those of their arguments that prevent overflow. They have no effect in the log domain.
 METHODS: dict[str, set[str]] = {
     "sinkhorn": set(),
     "sinkhorn_log": set(),
@@ -29,7 +29,7 @@ METHODS: dict[str, set[str]] = {
     "sinkhorn_epsilon_scaling": {"tau", "print_period", "epsilon0", "numInnerItermax"},
 }
 LOSS_METHODS = ("sinkhorn", "sinkhorn_log", "sinkhorn_stabilized")
-# These take potentials in units of cost to start from; the others logarithms of scalings.
+# Algorithms whose `warmstart` is in units of the cost; for the others it is logarithms of scalings.
 IN_COST_UNITS = ("sinkhorn_stabilized", "sinkhorn_epsilon_scaling")
 
 
@@ -47,30 +47,50 @@ def sinkhorn(
     warmstart: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """`ot.sinkhorn`: the plan of entropic transport, or the costs ⟨γ, M⟩ if b has several columns.
+    """Replacement for `ot.sinkhorn`: the plan of entropic transport, or the costs ⟨γ, M⟩ if b has several columns.
 
-    All methods are names for our one solver, except that "sinkhorn_epsilon_scaling" starts from larger strengths.
-    It ends when marginals (in L1) and certified gap are within `stopThr`, or after `numItermax` updates; it warns if
-    the marginals are not. Tensors that require a gradient, and arrays that JAX traces, give a differentiable result.
+    One solver computes all methods; "sinkhorn_epsilon_scaling" starts from larger values of `reg`. The solver stops
+    when marginal error (in L1) and certified gap are within `stopThr`, or after `numItermax` updates. Tensors that
+    require a gradient, and arrays that JAX traces, give a differentiable result.
 
     Parameters
     ----------
-    a, b : array (n,), (m,) or (m, k)
-        Masses; an empty list for uniform ones.
-    M : array (n, m)
+    a : array of shape (n,)
+        The masses of the rows; an empty list for uniform ones.
+    b : array of shape (m,) or (m, k)
+        The masses of the columns, for one problem or for k; an empty list for uniform ones.
+    M : array of shape (n, m)
         The cost.
     reg : float
-        Strength of the entropy, positive.
+        The strength of the entropy, positive.
     method : str
-        One of POT's names; see above.
-    numItermax, stopThr, verbose, log, warn : as in POT
+        "sinkhorn", "sinkhorn_log", "greenkhorn", "sinkhorn_stabilized" or "sinkhorn_epsilon_scaling".
+    numItermax : int
+        The largest number of updates.
+    stopThr : float
+        The tolerance for marginal error and gap.
+    verbose : bool
+        Whether to print the error of each round.
+    log : bool
+        Whether to return a dictionary as well.
+    warn : bool
+        Whether to warn if the marginal error is above the tolerance.
     warmstart : pair of arrays, optional
         Logarithms of the scalings to start from, as in POT.
+    **kwargs
+        Further arguments of POT's methods, which have no effect here; unknown ones raise a TypeError.
 
     Returns
     -------
-    array (n, m), or array (k,) if b has k columns; with `log=True` also a dictionary
-        In the library of the arguments. The dictionary has POT's entries, and "gap" and "solution".
+    plan : array of shape (n, m), or of shape (k,) with the costs if b has k columns
+        In the library of the arguments.
+    log : dict
+        If `log`: POT's entries, and "gap" and "solution".
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `warn` and the marginal error is above the tolerance.
 
     Examples
     --------
@@ -106,16 +126,20 @@ def sinkhorn2(
     warmstart: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """`ot.sinkhorn2`: the cost ⟨γ, M⟩ of the entropic plan, one per column of b.
+    """Replacement for `ot.sinkhorn2`: the cost ⟨γ, M⟩ of the entropic plan, one per column of b.
 
     Parameters
     ----------
-    a, b, M, reg, numItermax, stopThr, verbose, log, warn, warmstart : as for `sinkhorn`
-    method : "sinkhorn", "sinkhorn_log" or "sinkhorn_stabilized"
+    a, b, M, reg, numItermax, stopThr, verbose, log, warn, warmstart, **kwargs
+        As for `sinkhorn`.
+    method : str
+        "sinkhorn", "sinkhorn_log" or "sinkhorn_stabilized".
 
     Returns
     -------
-    float, or array (k,) if b has k columns; with `log=True` also a dictionary
+    loss : float, or array of shape (k,) if b has k columns
+    log : dict
+        If `log`: as for `sinkhorn`.
 
     Examples
     --------
@@ -133,12 +157,12 @@ def sinkhorn2(
     plan = result[0] if log else result
     if np.ndim(on_host(b) if not is_differentiated(b) or library_of(b) == "torch" else b) == 2:
         return result
-    loss = _pair(plan, M)
+    loss = _inner_product(plan, M)
     return (loss, result[1]) if log else loss
 
 
 class _Call:
-    """One call's settings, checked."""
+    """The checked arguments of one call."""
 
     def __init__(
         self,
@@ -160,7 +184,7 @@ class _Call:
         refuse("sinkhorn", {name: value for name, value in others.items() if name not in known})
         if others and self.warn:
             warnings.warn(
-                f"{', '.join(sorted(others))}: without effect, since potentials are kept as logarithms here",
+                f"{', '.join(sorted(others))} has no effect: driftway computes in the log domain",
                 stacklevel=3,
             )
 
@@ -183,11 +207,11 @@ class _Call:
                 max_iter=self.updates,
                 scaling=math.exp(-1.0) if self.method == "sinkhorn_epsilon_scaling" else "auto",
                 init=init,
-                callback=Errors() if self.verbose else None,
+                callback=PrintErrors() if self.verbose else None,
             )
         if self.warn and not solution.marginal_error <= self.tol:
             warnings.warn(
-                f"the marginals are off by {solution.marginal_error:.1e} after numItermax={self.updates} updates, more "
+                f"the marginal error is {solution.marginal_error:.1e} after numItermax={self.updates} updates, more "
                 f"than stopThr={self.tol:g}; increase numItermax or reg",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -195,7 +219,7 @@ class _Call:
         return solution
 
     def plan(self, kind: Kind, solution: Solution, inputs: tuple[Any, Any, Any]) -> Any:
-        """The plan in kind, and differentiable if an input is."""
+        """The plan in the library of the inputs, differentiable if an input is."""
         if not any(map(is_differentiated, inputs)):
             return kind.wrap(solution.plan.array())
         import torch
@@ -209,8 +233,8 @@ class _Call:
         with quietly():  # said already
             return entropic_plan(
                 torch.where(torch.isfinite(matrix), matrix, cost),
-                _given(a),
-                _given(b),
+                _none_if_uniform(a),
+                _none_if_uniform(b),
                 epsilon=self.reg,
                 tol=self.tol,
                 max_iter=self.updates,
@@ -227,7 +251,7 @@ class _Call:
             import torch
 
             one = [self.plan(kind, s, (inputs[0], inputs[1][:, k], inputs[2])) for k, s in enumerate(solutions)]
-            losses = torch.stack([_pair(plan, inputs[2]) for plan in one])
+            losses = torch.stack([_inner_product(plan, inputs[2]) for plan in one])
         else:
             losses = kind.wrap([float(np.vdot(s.plan.array(), finite(cost, self.reg))) for s in solutions])
         return (losses, self.log_of(solutions, kind, several=True)) if self.log else losses
@@ -256,7 +280,7 @@ class _Call:
             raise TypeError("arrays that JAX is tracing allow neither log, nor verbose, nor several columns of b")
         from driftway.jax import entropic_plan
 
-        return entropic_plan(M, _given(a), _given(b), epsilon=self.reg, tol=self.tol)
+        return entropic_plan(M, _none_if_uniform(a), _none_if_uniform(b), epsilon=self.reg, tol=self.tol)
 
     def _starts(self, warmstart: Any, count: int) -> list[tuple[Double, Double] | None]:
         """A pair of potentials per column, from as many pairs or a pair of matrices."""
@@ -272,14 +296,14 @@ class _Call:
         return [self.start(pair) for pair in warmstart]
 
 
-def _given(mass: Any) -> Any:
+def _none_if_uniform(mass: Any) -> Any:
     """None for uniform masses, which POT writes as an empty list."""
     if library_of(mass) != "jax":
         mass = None if np.size(on_host(mass)) == 0 else mass
     return None if getattr(mass, "size", None) == 0 else mass
 
 
-def _pair(plan: Any, M: Any) -> Any:
+def _inner_product(plan: Any, M: Any) -> Any:
     """⟨γ, M⟩ in kind, where nothing is transported at infinite cost."""
     if library_of(plan) == "numpy":
         cost = np.asarray(on_host(M), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Masses and costs as POT takes them: lists, empty for uniform, infinite costs for what is forbidden."""
+"""POT's conventions for masses and costs: an empty list is uniform, an infinite cost forbids a pair."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Double = npt.NDArray[np.float64]
 
 
 def arrays(a: Any, b: Any, M: Any) -> tuple[Kind, Double, Double, Double]:
-    """The kind of the result, and a, b and M in float64; empty masses are uniform."""
+    """The library of the result, and a, b and M in float64; empty masses become uniform ones."""
     kind = kind_of(M, a, b)
     cost = real_array("M", on_host(M)).astype(np.float64)
     if cost.ndim != 2:
@@ -27,7 +27,7 @@ def arrays(a: Any, b: Any, M: Any) -> tuple[Kind, Double, Double, Double]:
 
 
 def finite(cost: Double, reg: float) -> Double:
-    """The cost with +∞ replaced by one so large that the plan is zero there, if any coupling allows it."""
+    """The cost with +∞ replaced by a number so large that the plan is zero there, if the masses allow it."""
     forbidden = np.isposinf(cost)
     if not forbidden.any() or forbidden.all():
         return cost

@@ -1,4 +1,4 @@
-"""The parameters of the classes for domain adaptation, declared once; names and defaults are POT's."""
+"""The parameters of the classes for domain adaptation, declared once. Names and defaults are POT's."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ Estimation = Callable[[Any], Any]
 
 
 def uniform(X: Any) -> Any:
-    """Equal masses of total 1, in the kind of X."""
+    """Equal masses of total 1, in the library of X."""
     return kind_of(X).wrap(np.full(len(X), 1.0 / len(X)))
 
 
-REG_E = Parameter("reg_e", 1.0, Real(), "Strength of the entropy.")
+REG_E = Parameter("reg_e", 1.0, Real(), "Strength ε of the entropy.")
 REG_CL = Parameter("reg_cl", 0.1, Real(zero=True), "Weight of a group lasso over the labels of the source.")
-METHOD = Parameter("method", "sinkhorn_log", CheckedLater("str"), "One of POT's names; see `driftway.pot.sinkhorn`.")
-MAX_ITER = Parameter("max_iter", 1000, CheckedLater("int"), "Iterations of Sinkhorn's algorithm at the most.")
-TOL = Parameter("tol", 10e-9, CheckedLater("float"), "Marginal error (in L1) and certified gap to reach.")
+METHOD = Parameter("method", "sinkhorn_log", CheckedLater("str"), "The algorithm, as for `driftway.pot.sinkhorn`.")
+MAX_ITER = Parameter("max_iter", 1000, CheckedLater("int"), "The largest number of iterations of Sinkhorn's algorithm.")
+TOL = Parameter("tol", 10e-9, CheckedLater("float"), "The tolerance for marginal error (in L1) and certified gap.")
 LIMIT_MAX = Parameter(
     "limit_max",
     10,
     CheckedLater("float"),
-    "Pairs whose labels contradict each other cost at least so many times the largest cost.",
+    "Pairs with different known labels cost at least this many times the largest cost.",
 )
 OUT_OF_SAMPLE_MAP = Parameter(
     "out_of_sample_map",
     "ferradans",
     OneOf(("ferradans",)),
-    "How new samples are mapped: as their nearest neighbour among the samples of `fit`.",
+    "How to map new samples: like their nearest neighbour among the samples of `fit`.",
 )
 CONTINUOUS_MAP = Parameter(
     "out_of_sample_map",
     "continuous",
     OneOf(("continuous", "ferradans")),
-    "How new samples are mapped: by the potentials, in the log domain, where POT's underflows; or as their nearest "
-    "neighbour among the samples of `fit`.",
+    "How to map new samples: by the potentials, or like their nearest neighbour among the samples of `fit`.",
+    "The potentials are used in the log domain, which does not underflow as POT's scalings do.",
 )
 COMMON = (
-    Parameter("verbose", False, CheckedLater("bool"), "Whether to print how the solver proceeds."),
-    Parameter("log", False, CheckedLater("bool"), "Whether to keep what the solver reports in `log_`."),
+    Parameter("verbose", False, CheckedLater("bool"), "Whether to print the progress of the solver."),
+    Parameter("log", False, CheckedLater("bool"), "Whether to keep the log of the solver in `log_`."),
     Parameter(
         "metric",
         "sqeuclidean",
@@ -58,13 +58,13 @@ COMMON = (
         "norm",
         None,
         OneOf(NORMS, none=True),
-        "What the cost is divided by, or the logarithm that is taken of it.",
+        "How to normalise the cost: divide it by its median or maximum, or take its logarithm.",
     ),
     Parameter(
         "distribution_estimation",
         uniform,
         CheckedLater("callable"),
-        "From samples to their masses.",
+        "A function from samples to their masses.",
     ),
 )
 
@@ -80,14 +80,15 @@ SINKHORN = (
 GROUP_LASSO = (
     REG_E,
     REG_CL,
-    replace(MAX_ITER, default=10, meaning="Iterations of POT's outer loop."),
+    replace(MAX_ITER, default=10, meaning="The number of outer iterations of POT's algorithm."),
     Parameter(
         "max_inner_iter",
         200,
         CheckedLater("int"),
-        "Iterations of Sinkhorn's algorithm in each; the solver here has `max_iter` times as many.",
+        "The number of Sinkhorn iterations in each outer one.",
+        "The solver here has no outer loop; its budget is `max_iter` times `max_inner_iter`.",
     ),
-    replace(TOL, meaning="The certified gap to reach, relative to the value."),
+    replace(TOL, meaning="The tolerance for the certified gap, relative to the value."),
     *COMMON,
     OUT_OF_SAMPLE_MAP,
     LIMIT_MAX,
@@ -95,15 +96,15 @@ GROUP_LASSO = (
 TIME_SMOOTH = (
     REG_E,
     Parameter("reg_t", 1.0, Real(zero=True), "Weight of the time regulariser."),
-    replace(REG_CL, default=0.0, details="It needs `ys` if it is positive."),
+    replace(REG_CL, default=0.0, details="If it is positive, `fit` needs `ys`."),
     Parameter(
         "normalization",
         "mean",
         OneOf(get_args(Normalization)),
-        "Of the time regulariser; see `driftway.TimeSmoothness`.",
+        "The normalisation of the time regulariser, as for `driftway.TimeSmoothness`.",
     ),
-    replace(MAX_ITER, meaning="Sweeps over the plan at the most."),
-    replace(TOL, default=1e-6, meaning="The certified gap to reach."),
+    replace(MAX_ITER, meaning="The largest number of sweeps over the plan."),
+    replace(TOL, default=1e-6, meaning="The tolerance for the certified gap."),
     *COMMON,
     OUT_OF_SAMPLE_MAP,
     LIMIT_MAX,

@@ -1,4 +1,4 @@
-"""Transport with a regulariser as POT calls it."""
+"""Replacements for POT's functions of regularised transport: `gcg`, `cg` and `sinkhorn_l1l2_gl`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftway.arrays.interchange import Kind, is_differentiated, on_host
 from driftway.arrays.validation import double_array, flag, one_of, positive_integer, real_number
 from driftway.pot.entropic import METHODS
 from driftway.pot.masses import arrays, finite
-from driftway.pot.reporting import Losses, refuse, scalings
+from driftway.pot.reporting import StoppingRule, refuse, scalings
 from driftway.problem.problem import Problem
 from driftway.problem.solution import Solution
 from driftway.regularizers.custom import Custom
@@ -30,8 +30,9 @@ from driftway.solvers.solver import Solver
 Double = npt.NDArray[np.float64]
 Function = Callable[[Any], Any]
 
-# How much of the independent coupling a starting plan with zeros is given: forward-backward steps multiply.
-MIXED = 0.01
+# The share of the independent coupling that is mixed into a starting plan with zeros. Forward-backward steps are
+# multiplicative, so that zeros would stay zero.
+INDEPENDENT_SHARE = 0.01
 
 
 def gcg(
@@ -53,31 +54,49 @@ def gcg(
     convex: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """`ot.optim.gcg`: the plan of  min ⟨γ, M⟩ + reg1 Σ γ log γ + reg2 f(γ)  with the gradient `df` of f.
+    """Replacement for `ot.optim.gcg`: the plan of  min ⟨γ, M⟩ + reg1 Σ γ log γ + reg2 f(γ).
 
-    The plan has the marginals a and b exactly. It ends when the certified gap is within `stopThr`, relatively, or
-    `stopThr2`, absolutely, or after numItermax · numInnerItermax Sinkhorn iterations, POT's budget; it warns if the
-    gap is not, unless `warn=False`.
+    The plan has the marginals a and b exactly.
 
     Parameters
     ----------
-    a, b : array (n,), (m,)
-        Masses; an empty list for uniform ones.
-    M : array (n, m)
+    a, b : array of shape (n,), (m,)
+        The masses of rows and columns; an empty list for uniform ones.
+    M : array of shape (n, m)
         The cost.
-    reg1, reg2 : float
-        Strengths of the entropy, positive, and of f, non-negative.
+    reg1 : float
+        The strength of the entropy, positive.
+    reg2 : float
+        The weight of f, non-negative.
     f, df : callable
-        f(γ), a number, and ∇f(γ), an array (n, m).
-    G0 : array (n, m), optional
+        f(γ), a number, and its gradient ∇f(γ), an array of shape (n, m).
+    G0 : array of shape (n, m), optional
         The plan to start from.
-    numItermax, numInnerItermax, stopThr, stopThr2, verbose, log : as in POT
+    numItermax, numInnerItermax : int
+        Their product is the largest number of Sinkhorn iterations, as in POT.
+    stopThr : float
+        The tolerance for the certified gap, relative to the value.
+    stopThr2 : float
+        The tolerance for the certified gap, absolute. The solver stops when one of the two is met.
+    verbose : bool
+        Whether to print the loss of each iteration.
+    log : bool
+        Whether to return a dictionary as well.
     convex : bool
-        Whether f is convex, which POT has not. It lets the solver accelerate and bound the optimum.
+        Whether f is convex; POT has no such argument. It allows acceleration and a bound on the optimum.
+    **kwargs
+        `warn=False` silences the warning; `method` is accepted and has no effect.
 
     Returns
     -------
-    array (n, m); with `log=True` also a dictionary with POT's entries, and "gap" and "solution"
+    plan : array of shape (n, m)
+    log : dict
+        If `log`: POT's entries, and "gap" and "solution".
+
+    Warns
+    -----
+    ConvergenceWarning
+        If neither tolerance is met.
 
     Examples
     --------
@@ -121,32 +140,50 @@ def cg(
     nx: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """`ot.optim.cg`: the plan of  min ⟨γ, M⟩ + reg f(γ)  without entropy, by conditional gradient.
+    """Replacement for `ot.optim.cg`: the plan of  min ⟨γ, M⟩ + reg f(γ)  without entropy, by conditional gradient.
 
-    The line search is exact, so none can be given. It ends when the certified gap or the variation of the loss is
-    within `stopThr`, relatively, or `stopThr2`, absolutely, or after `numItermax` iterations, where it warns.
+    The line search is exact.
 
     Parameters
     ----------
-    a, b : array (n,), (m,)
-        Masses; an empty list for uniform ones.
-    M : array (n, m)
+    a, b : array of shape (n,), (m,)
+        The masses of rows and columns; an empty list for uniform ones.
+    M : array of shape (n, m)
         The cost.
     reg : float
-        The non-negative weight of f.
+        The weight of f, non-negative.
     f, df : callable
-        f(γ), a number, and ∇f(γ), an array (n, m).
-    G0 : array (n, m), optional
+        f(γ), a number, and its gradient ∇f(γ), an array of shape (n, m).
+    G0 : array of shape (n, m), optional
         The plan to start from.
-    numItermax, stopThr, stopThr2, verbose, log : as in POT
+    line_search : None
+        Another line search cannot be given.
+    numItermax : int
+        The largest number of iterations.
     numItermaxEmd : int
-        Has no effect: the transport problems within are always solved to the end.
+        Has no effect: the linear programmes are always solved exactly.
+    stopThr, stopThr2 : float
+        The tolerances, relative and absolute, for the certified gap and for the change of the loss. The solver stops
+        when one is met.
+    verbose : bool
+        Whether to print the loss of each iteration.
+    log : bool
+        Whether to return a dictionary as well.
     nx : ignored
-        The library is read off the arrays.
+        The library is that of the arrays.
+    **kwargs
+        `warn=False` silences the warning.
 
     Returns
     -------
-    array (n, m); with `log=True` also a dictionary with POT's entries, and "gap" and "solution"
+    plan : array of shape (n, m)
+    log : dict
+        If `log`: POT's entries, and "gap" and "solution".
+
+    Warns
+    -----
+    ConvergenceWarning
+        If no tolerance is met.
 
     Examples
     --------
@@ -169,7 +206,7 @@ def cg(
     problem = Problem(cost, rows, columns, epsilon=0.0, regularizer=_custom(f, df, weight, kind, convex=False))
     start = None if G0 is None else double_array("G0", on_host(G0), problem.shape)
     unit = 1e-3 * float(np.ptp(cost)) * problem.mass
-    stopping = Losses(np.inf, stopThr2, unit, flag("verbose", verbose), stopThr)
+    stopping = StoppingRule(np.inf, stopThr2, unit, flag("verbose", verbose), stopThr)
     with quietly():
         solution = solve(
             problem,
@@ -213,36 +250,49 @@ def sinkhorn_l1l2_gl(
     *,
     warn: bool = True,
 ) -> Any:
-    """`ot.da.sinkhorn_l1l2_gl`: entropic transport with a group lasso over the labels of the source.
+    """Replacement for `ot.da.sinkhorn_l1l2_gl`: entropic transport with a group lasso over the labels of the source.
 
         min ⟨γ, M⟩ + reg Σ γ log γ + eta Σⱼ Σ_ℓ ‖γ(I_ℓ, j)‖₂
 
-    The plan has the marginals a and b exactly, and is optimal up to a certified gap of `stopInnerThr`; budget,
-    thresholds and warning are those of `gcg`.
+    The plan has the marginals a and b exactly.
 
     Parameters
     ----------
-    a : array (n,)
-        Masses of the source; an empty list for uniform ones.
-    labels_a : array (n,)
-        Labels of the source.
-    b : array (m,)
-        Masses of the target; an empty list for uniform ones.
-    M : array (n, m)
+    a : array of shape (n,)
+        The masses of the source; an empty list for uniform ones.
+    labels_a : array of shape (n,)
+        The labels of the source.
+    b : array of shape (m,)
+        The masses of the target; an empty list for uniform ones.
+    M : array of shape (n, m)
         The cost.
     reg : float
-        Strength of the entropy, positive.
+        The strength of the entropy, positive.
     eta : float
-        Weight of the group lasso, non-negative.
-    numItermax, numInnerItermax, stopInnerThr, verbose, log : as in POT
+        The weight of the group lasso, non-negative.
+    numItermax, numInnerItermax : int
+        Their product is the largest number of Sinkhorn iterations, as in POT.
+    stopInnerThr : float
+        The tolerance for the certified gap, relative to the value.
     eps : float
-        Has no effect; it keeps POT from dividing by zero.
+        Has no effect; it prevents a division by zero in POT.
+    verbose : bool
+        Whether to print the loss of each iteration.
+    log : bool
+        Whether to return a dictionary as well.
     warn : bool
-        Whether to warn if the gap is not reached.
+        Whether to warn if the tolerance is not met.
 
     Returns
     -------
-    array (n, m); with `log=True` also a dictionary with POT's entries, and "gap" and "solution"
+    plan : array of shape (n, m)
+    log : dict
+        If `log`: POT's entries, and "gap" and "solution".
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `warn` and the tolerance is not met.
 
     Examples
     --------
@@ -279,7 +329,7 @@ def time_smooth(
     J: Regularizer = TimeSmoothness(*time)
     if real_number("reg_cl", reg_cl, minimum=0.0) > 0:
         if labels is None:
-            raise ValueError("ys must be given where reg_cl is positive: the group lasso is over the source's labels")
+            raise ValueError("ys must be given if reg_cl > 0: the group lasso needs the labels of the source")
         J = J + GroupLasso(labels, reg_cl)
     problem, limit = _problem(M, a, b, reg, J), positive_integer("max_iter", max_iter)
     plan, log = _entropic(problem, Kind("numpy", None), None, None, limit, (tol, 0.0), verbose, True, True)
@@ -297,17 +347,17 @@ def _entropic(
     log: bool,
     warn: bool,
 ) -> Any:
-    """The plan, and its log if asked for, within a budget of Sinkhorn iterations."""
+    """Solves with a budget of Sinkhorn iterations; returns the plan, and its log if asked for."""
     relative, absolute = thresholds
-    stopping = Losses(budget, absolute, problem.epsilon * problem.mass, flag("verbose", verbose))
-    with quietly():  # POT's functions judge convergence by thresholds of their own
+    stopping = StoppingRule(budget, absolute, problem.epsilon * problem.mass, flag("verbose", verbose))
+    with quietly():  # convergence is judged by POT's thresholds below
         solution = solve(problem, solver, tol=relative, max_iter=budget, init=start, callback=stopping)
     if warn and not (solution.gap <= relative or stopping.enough):
         _warn(solution, f"a budget of {budget} Sinkhorn iterations", relative, "numItermax")
     plan = kind.wrap(solution.plan.round().array())
     if not log:
         return plan
-    losses = [*solution.trace.objective[:-1], solution.value]  # the last one of the plan that is returned
+    losses = [*solution.trace.objective[:-1], solution.value]  # the last one is that of the returned plan
     return plan, {
         # POT's entropy is Σ γ log γ, ours Σ γ (log γ − 1).
         "loss": [float(loss) + problem.epsilon * problem.mass for loss in losses],
@@ -325,34 +375,34 @@ def _problem(cost: Double, a: Double, b: Double, reg: float, J: Regularizer | No
 
 
 def _custom(f: Function, df: Function, weight: float, kind: Kind, convex: bool) -> Regularizer:
-    """weight · f, where f and its gradient see plans of the caller's kind."""
+    """The regulariser weight · f, where f and its gradient get plans in the caller's library."""
     return weight * Custom(
         lambda gamma: on_host(f(kind.wrap(gamma))), lambda gamma: on_host(df(kind.wrap(gamma))), convex=convex
     )
 
 
 def _positive(G0: Any, problem: Problem) -> Double:
-    """The starting plan, mixed with a little of the independent coupling where it has zeros."""
+    """The starting plan; one with zeros is mixed with the independent coupling."""
     gamma = double_array("G0", on_host(G0), problem.shape)
     if (gamma < 0).any():
         raise ValueError(f"G0 must be non-negative, but its minimum is {gamma.min():g}")
     if (gamma[np.ix_(problem.a > 0, problem.b > 0)] > 0).all():
         return gamma
-    return (1.0 - MIXED) * gamma + MIXED * np.multiply.outer(problem.a, problem.b) / problem.mass
+    independent = np.multiply.outer(problem.a, problem.b) / problem.mass
+    return (1.0 - INDEPENDENT_SHARE) * gamma + INDEPENDENT_SHARE * independent
 
 
 def _refuse_graphs(function: str, *inputs: Any) -> None:
     if any(map(is_differentiated, inputs)):
         raise TypeError(
-            f"{function}'s plan cannot be differentiated: detach its inputs, or use transport_loss of driftway.torch "
-            f"or driftway.jax, whose value can"
+            f"the plan of {function} is not differentiable: detach the inputs, or use transport_loss of driftway.torch "
+            f"or driftway.jax, whose value is"
         )
 
 
 def _warn(solution: Solution, after: str, threshold: float, remedy: str) -> None:
     warnings.warn(
-        f"the plan is certified to a relative gap of {solution.gap:.1e} only, more than {threshold:g}, after {after}; "
-        f"increase {remedy}",
+        f"the certified relative gap is {solution.gap:.1e} after {after}, more than {threshold:g}; increase {remedy}",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""What POT's functions say about themselves: lines printed on the way, warnings, logs."""
+"""POT's conventions for output: printed lines, stopping rules, logs, and errors about unknown arguments."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from driftway.problem.solution import Iteration, Solution
 Double = npt.NDArray[np.float64]
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Prints a line."""
     sys.stdout.write(line + "\n")
 
 
 def refuse(function: str, arguments: dict[str, Any]) -> None:
-    """Raises if there are arguments that the function does not know."""
+    """Raises a TypeError if there are arguments that the function does not support."""
     if arguments:
         names = ", ".join(sorted(arguments))
-        raise TypeError(f"{function} got arguments that it cannot honour: {names}; see docs/bridges.md")
+        raise TypeError(f"{function} got arguments that it does not support: {names}; see docs/bridges.md")
 
 
-class Errors:
-    """A callback that prints the marginal error of each round."""
+class PrintErrors:
+    """Callback that prints the marginal error of each round."""
 
     def __init__(self) -> None:
         self._count = 0
-        say(f"{'It.':5s}|{'Err':12s}\n{'-' * 19}")
+        print_line(f"{'It.':5s}|{'Err':12s}\n{'-' * 19}")
 
     def __call__(self, iteration: Iteration, plan: Plan) -> None:
         self._count += iteration.inner
-        say(f"{self._count:5d}|{iteration.marginal_error:8e}|")
+        print_line(f"{self._count:5d}|{iteration.marginal_error:8e}|")
 
 
-class Losses:
-    """A callback that prints the loss of each iteration, and stops where POT's thresholds say so.
+class StoppingRule:
+    """Callback that prints the loss of each iteration, and stops by POT's thresholds.
 
-    It stops when the certified gap is within `stop_absolute`, when `budget` inner iterations are spent, or, if
-    `stop_variation` is given, when the loss has varied less than that, relatively, or less than `stop_absolute`.
+    It stops when the certified gap is within `stop_absolute`, or when `budget` inner iterations are spent. If
+    `stop_variation` is given, it also stops when the loss changes by less than that, relatively, or by less than
+    `stop_absolute`.
     """
 
     def __init__(
@@ -54,14 +55,14 @@ class Losses:
         self._last: float | None = None
         self.enough = False
         if verbose:
-            say(f"{'It.':5s}|{'Loss':12s}|{'Relative loss':8s}|{'Absolute loss':8s}\n{'-' * 48}")
+            print_line(f"{'It.':5s}|{'Loss':12s}|{'Relative loss':8s}|{'Absolute loss':8s}\n{'-' * 48}")
 
     def __call__(self, iteration: Iteration, plan: Plan) -> bool:
         loss, last = iteration.objective, self._last
         variation = 0.0 if last is None else abs(loss - last)
         relative = variation / abs(loss) if loss else 0.0
         if self._verbose:
-            say(f"{self._count:5d}|{loss:8e}|{relative:8e}|{variation:8e}")
+            print_line(f"{self._count:5d}|{loss:8e}|{relative:8e}|{variation:8e}")
         self._left -= iteration.inner
         self._count, self._last = self._count + 1, loss
         self.enough = iteration.gap * max(abs(loss), self._unit) <= self._absolute
@@ -71,7 +72,7 @@ class Losses:
 
 
 def scalings(solutions: list[Solution], reg: float, kind: Kind, *, several: bool) -> dict[str, Any]:
-    """The dual variables under all the names that POT's variants give them; one column per histogram if several."""
+    """The dual variables under all the names that POT uses; one column per histogram if there are several."""
     f, g = (np.stack([np.asarray(s.potentials[side]) for s in solutions], axis=1) for side in (0, 1))
     f, g = (f, g) if several else (f[:, 0], g[:, 0])
     with np.errstate(over="ignore", under="ignore"):

@@ -1,4 +1,4 @@
-"""The cost of POT's adaptation classes: normalised, and raised where labels contradict each other."""
+"""The cost of POT's adaptation classes: normalisation, and a high cost for pairs with different labels."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from driftway.arrays.validation import one_of, real_number
 Double = npt.NDArray[np.float64]
 
 NORMS = ("median", "max", "log", "loglog")
-MISSING = -1
+UNKNOWN_LABEL = -1
 
 
 def normalized(cost: Double, norm: str | None, value: float | None = None) -> tuple[Double, float | None]:
-    """The cost in units of its median or maximum, or its logarithm; and the unit, which new costs are given."""
+    """The cost divided by its median or maximum, or its logarithm; and the divisor, to be given for new costs."""
     if norm is None:
         return cost, None
     one_of("norm", norm, NORMS)
@@ -31,16 +31,16 @@ def normalized(cost: Double, norm: str | None, value: float | None = None) -> tu
 
 
 def forbid(cost: Double, ys: Any, yt: Any, limit_max: float) -> tuple[Double, float]:
-    """The cost, at least `limit_max` times its maximum where both labels are known and differ; and that limit."""
+    """The cost, raised to `limit_max` times its maximum where both labels are known and differ; and that limit."""
     rows, columns = _labels("ys", ys, cost.shape[0]), _labels("yt", yt, cost.shape[1])
     limit = np.inf if limit_max == np.inf else real_number("limit_max", limit_max, minimum=0.0) * float(cost.max())
-    known = np.multiply.outer(rows != MISSING, columns != MISSING)
+    known = np.multiply.outer(rows != UNKNOWN_LABEL, columns != UNKNOWN_LABEL)
     differ = known & (rows[:, None] != columns[None, :])
     return np.where(differ, np.maximum(cost, limit), cost), limit
 
 
 def one_hot(name: str, labels: Any, size: int) -> Double:
-    """One column per label, sorted."""
+    """Indicators of the labels: one column per label, sorted."""
     values = _labels(name, on_host(labels), size)
     return (values[:, None] == np.unique(values)[None, :]).astype(np.float64)
 

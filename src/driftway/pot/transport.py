@@ -1,4 +1,4 @@
-"""What the classes for domain adaptation have in common: costs and masses, the maps of samples and of labels."""
+"""Common base of the classes for domain adaptation: costs and masses, maps of samples and of labels."""
 
 from __future__ import annotations
 
@@ -22,16 +22,22 @@ Double = npt.NDArray[np.float64]
 
 
 class Transport(BaseEstimator):
-    """What the classes have in common: cost, masses, the maps of both sides and of labels.
+    """Common base of the classes for domain adaptation: cost, masses, maps of samples and of labels.
 
     Attributes
     ----------
-    coupling_, cost_ : array (n_source, n_target)
-    mu_s, mu_t : masses
-    xs_, xt_ : the samples of `fit`
-    norm_cost_ : what the cost was divided by, if `norm` is "median" or "max"
-    limit_max_ : the cost of pairs whose labels contradict each other, if both sides had labels
-    log_ : what the solver reported if `log`, else empty
+    coupling_, cost_ : array of shape (n_source, n_target)
+        The plan, and the cost that it was computed for.
+    mu_s, mu_t : array
+        The masses of the samples.
+    xs_, xt_ : array
+        The samples of `fit`.
+    norm_cost_ : float or None
+        The divisor of the cost, if `norm` is "median" or "max".
+    limit_max_ : float
+        The cost of pairs with different known labels, if both sides had labels.
+    log_ : dict
+        The log of the solver if `log`, else empty.
 
     """
 
@@ -43,18 +49,21 @@ class Transport(BaseEstimator):
     distribution_estimation: Estimation
 
     def fit(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Self:
-        """Finds the coupling of the source samples Xs with the target samples Xt.
+        """Computes the coupling of source samples with target samples.
 
         See the example of `SinkhornTransport`.
 
         Parameters
         ----------
-        Xs : array (n_source, d)
-        ys : array (n_source,), optional
-        Xt : array (n_target, d)
-        yt : array (n_target,), optional
-            With labels on both sides (−1 is "unknown") pairs whose labels contradict each other cost at least
-            `limit_max` times the largest cost.
+        Xs : array of shape (n_source, d)
+            The source samples.
+        ys : array of shape (n_source,), optional
+            Their labels.
+        Xt : array of shape (n_target, d)
+            The target samples.
+        yt : array of shape (n_target,), optional
+            Their labels, −1 where one is unknown. With labels on both sides, pairs with different known labels cost at
+            least `limit_max` times the largest cost.
 
         Returns
         -------
@@ -67,7 +76,7 @@ class Transport(BaseEstimator):
         return self
 
     def fit_transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None) -> Any:
-        """Fits, and maps Xs to the target.
+        """Fits, and maps the source samples to the target.
 
         See the example of `SinkhornTransport`.
 
@@ -77,26 +86,26 @@ class Transport(BaseEstimator):
 
         Returns
         -------
-        array (n_source, d)
+        array of shape (n_source, d)
 
         """
         return self.fit(Xs, ys, Xt, yt).transform(Xs, ys, Xt, yt)
 
     def transform(self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128) -> Any:
-        """Maps source samples to the target: those of `fit` by the coupling, new ones as their nearest neighbour.
+        """Maps source samples to the target: those of `fit` by the coupling, new ones like their nearest neighbour.
 
         See the example of `SinkhornTransport`.
 
         Parameters
         ----------
-        Xs : array (k, d)
+        Xs : array of shape (k, d)
         ys, Xt, yt : ignored
         batch_size : int
-            New samples that are mapped at a time.
+            The number of new samples that are mapped at a time.
 
         Returns
         -------
-        array (k, d)
+        array of shape (k, d)
 
         """
         check_is_fitted(self, "coupling_")
@@ -105,54 +114,58 @@ class Transport(BaseEstimator):
     def inverse_transform(
         self, Xs: Any = None, ys: Any = None, Xt: Any = None, yt: Any = None, batch_size: int = 128
     ) -> Any:
-        """Maps target samples to the source, as `transform` does the other way.
+        """Maps target samples to the source: those of `fit` by the coupling, new ones like their nearest neighbour.
 
         See the example of `SinkhornTransport`.
 
         Parameters
         ----------
-        Xt : array (k, d)
+        Xt : array of shape (k, d)
         Xs, ys, yt : ignored
         batch_size : int
-            New samples that are mapped at a time.
+            The number of new samples that are mapped at a time.
 
         Returns
         -------
-        array (k, d)
+        array of shape (k, d)
 
         """
         check_is_fitted(self, "coupling_")
         return self._moved("Xt", Xt, on_host(self.xt_), on_host(self.xs_), on_host(self.coupling_).T, batch_size)
 
     def transform_labels(self, ys: Any = None) -> Any:
-        """The share of each label, in sorted order, in the mass that each target sample receives.
+        """Computes the share of each label in the mass that each target sample receives.
 
         See the example of `SinkhornTransport`.
 
         Parameters
         ----------
-        ys : array (n_source,)
+        ys : array of shape (n_source,)
+            The labels of the source samples.
 
         Returns
         -------
-        array (n_target, number of labels)
+        array of shape (n_target, number of labels)
+            One column per label, sorted.
 
         """
         check_is_fitted(self, "coupling_")
         return self._kind.wrap(conditional(on_host(self.coupling_).T) @ one_hot("ys", ys, self.coupling_.shape[0]))
 
     def inverse_transform_labels(self, yt: Any = None) -> Any:
-        """The share of each label, in sorted order, in the mass that each source sample sends.
+        """Computes the share of each label in the mass that each source sample sends.
 
         See the example of `SinkhornTransport`.
 
         Parameters
         ----------
-        yt : array (n_target,)
+        yt : array of shape (n_target,)
+            The labels of the target samples.
 
         Returns
         -------
-        array (n_source, number of labels)
+        array of shape (n_source, number of labels)
+            One column per label, sorted.
 
         """
         check_is_fitted(self, "coupling_")
@@ -163,7 +176,7 @@ class Transport(BaseEstimator):
         """The coupling and its log."""
 
     def _couple(self, Xs: Any, Xt: Any, source: Double, positions: Double, target: Double, ys: Any, yt: Any) -> None:
-        """The coupling of source samples, whose costs are taken from where they are by now, with the target."""
+        """Computes the coupling of source and target, with costs from the present positions of the source."""
         self._kind: Kind = kind_of(Xs, Xt)
         matrix = PointCloudCost(positions, target, self.metric).rows(slice(None))
         matrix, self.norm_cost_ = normalized(matrix.astype(np.float64), self.norm)
@@ -177,7 +190,7 @@ class Transport(BaseEstimator):
         self.log_ = log if self.log else {}
 
     def _moved(self, name: str, samples: Any, own: Double, other: Double, coupling: Double, batch_size: int) -> Any:
-        """The barycentric map of fitted samples; a new one moves as its nearest fitted neighbour (Ferradans 2014)."""
+        """The barycentric map of fitted samples; a new sample moves like its nearest fitted one (Ferradans 2014)."""
         new = as_points(name, samples, (None, own.shape[1]))
         mapped = conditional(coupling) @ other
         if np.array_equal(new, own):

@@ -1,4 +1,4 @@
-"""A page to look at: what happened at every step of an adaptation, in one HTML file that needs no network.
+"""HTML reports of an adaptation: one self-contained file that shows every step.
 
     projection = Projection.fit(X_source)
     for key, batch in batches:
@@ -6,11 +6,10 @@
         shots.append(take_snapshot(estimator, key, batch, projection))
     write_report("report.html", shots, estimator=estimator)
 
-The curves are drawn by Plotly: it is well kept, works with mouse, touch and keyboard, and its Python package carries
-the whole script, so that nothing is downloaded. The script is large (4.8 MB), and is therefore packed: browsers since
-2023 unpack gzip by themselves, and a report is about 2 MB. The smaller scripts (Plotly's partial bundles, uPlot, Vega)
-are in no Python package of their own and would have to be kept in this one; Bokeh's is half the size but brings
-pandas and a web server with it.
+Plotly draws the curves. It works with mouse, touch and keyboard, and its Python package contains the whole script, so
+that the page needs no network. The script has 4.8 MB; compressed by gzip, which browsers since 2023 unpack, a report
+has about 2 MB. Smaller scripts (Plotly's partial bundles, uPlot, Vega) come in no Python package and would have to be
+copied into this one. Bokeh's is half the size, but its package depends on pandas and a web server.
 """
 
 from driftway.report.page import write_report

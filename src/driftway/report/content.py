@@ -1,4 +1,4 @@
-"""What the page is told: the columns of all steps, and an even part of the steps as frames to slide through."""
+"""The data of the page: columns with all steps, and evenly spaced steps as frames of the slider."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from driftway.adaptation.history import COLUMNS
 from driftway.adaptation.recording import UNUSUAL
 from driftway.report.snapshot import Snapshot
 
-# Steps that the slider stops at.
-FRAMES = 200
+# The largest number of steps at which the slider stops.
+MAX_FRAMES = 200
 
 
 def content(shots: Sequence[Snapshot], estimator: Any) -> dict[str, Any]:
-    """Everything that the page draws, as JSON."""
+    """Everything that the page draws, in values that JSON has."""
     columns = {name: [shot.record.get(name) for shot in shots] for name in COLUMNS}
     columns |= {name: [getattr(shot, name) for shot in shots] for name in ("key", "confidence", "score", "baseline")}
-    frames = [{"at": number, **_clouds(shots[number])} for number in evenly(len(shots), FRAMES)]
+    frames = [{"at": number, **_clouds(shots[number])} for number in evenly(len(shots), MAX_FRAMES)]
     return {
         "classes": class_names(estimator),
         "axes": shots[0].axes,
@@ -41,7 +41,7 @@ def class_names(estimator: Any) -> list[str] | None:
 
 
 def settings(estimator: Any) -> list[tuple[str, str, bool]]:
-    """The parameters of an estimator: name, value, and whether it is other than the default."""
+    """The parameters of an estimator: name, value, and whether the value differs from the default."""
     defaults = {name: item.default for name, item in inspect.signature(type(estimator)).parameters.items()}
     return [
         (name, _short(value), _short(value) != _short(defaults[name]))
@@ -50,7 +50,7 @@ def settings(estimator: Any) -> list[tuple[str, str, bool]]:
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """The numbers of an even part of so many steps, with the first and the last."""
+    """At most `most` evenly spaced indices below `count`, with the first and the last."""
     return sorted({round(place) for place in np.linspace(0, count - 1, min(count, most)).tolist()})
 
 

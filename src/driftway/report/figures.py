@@ -1,7 +1,7 @@
 """Matplotlib figures for papers: domains, mapped sources, convergence, accuracy and histories.
 
-Every function draws into the axes it is given, or into a figure of its own, and returns them. `save` writes the same
-bytes for the same figure, whoever runs it and whenever. Needs the extra `driftway[experiments]`.
+The functions draw into the given axes, or into those of a new figure, and return them. `save` writes the same bytes for
+the same figure on every run. Needs the extra `driftway[experiments]`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from driftway.adaptation.history import History
 
 __all__ = [
+    "COLOURS",
     "new_figure",
     "paper_style",
     "plot_accuracy",
@@ -31,7 +32,7 @@ __all__ = [
     "save",
 ]
 
-# Colours that people with colour-blindness tell apart (Okabe and Ito).
+# The palette of Okabe and Ito, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -58,14 +59,51 @@ STYLE = {
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Matplotlib's own defaults and our style, whatever the user's configuration says."""
+    """Context manager: uses Matplotlib's defaults and the style of these figures, instead of the user's configuration.
+
+    Yields
+    ------
+    None
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> from driftway.report.figures import paper_style
+    >>> with paper_style():
+    ...     print(matplotlib.rcParams["font.size"])
+    8.0
+
+    """
     matplotlib = require_matplotlib()
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": matplotlib.rcParams["backend"], **STYLE}):
         yield
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float], **sharing: Any) -> tuple[Figure, npt.NDArray[Any]]:
-    """A figure of rows × columns axes, `size` inches, that belongs to nobody's session."""
+    """Makes a figure with a grid of axes. Unlike one of pyplot, it is freed when it is no longer used.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The shape of the grid.
+    size : pair of float
+        Width and height in inches.
+    **sharing
+        `sharex` and `sharey`, as for `Figure.subplots`.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    axes : array of shape (rows, columns)
+
+    Examples
+    --------
+    >>> from driftway.report.figures import new_figure
+    >>> figure, axes = new_figure(2, 3, (6.0, 4.0), sharex=True)
+    >>> axes.shape
+    (2, 3)
+
+    """
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -74,7 +112,30 @@ def new_figure(rows: int, columns: int, size: tuple[float, float], **sharing: An
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Writes a PNG, PDF or SVG without anything that changes from run to run; returns where."""
+    """Writes a figure to a PNG, PDF or SVG file, without dates and names of programs.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    path : path
+        The file; it must end in .png, .pdf or .svg. Missing folders are created.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from driftway.report.figures import new_figure, save
+    >>> figure, axes = new_figure(1, 1, (2.0, 2.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     once, again = (save(figure, Path(folder) / name).read_bytes() for name in ("a.svg", "b.svg"))
+    >>> once == again
+    True
+
+    """
     path = Path(path)
     kind = path.suffix.lower().lstrip(".")
     unwanted: dict[str, dict[str, Any]] = {
@@ -92,14 +153,30 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def plot_domain(X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, ax: Axes | None = None, size: float = 4.0) -> Axes:
-    """Points of the plane, coloured by class, or grey where no labels are known.
+    """Draws points of the plane, coloured by class, or grey if there are no labels.
 
     Parameters
     ----------
-    X : array (n, 2)
-    y : array (n,), optional
+    X : array of shape (n, 2)
+        The points.
+    y : array of shape (n,), optional
+        Their labels.
     ax : matplotlib Axes, optional
-    size : area of a point, in square points
+        The axes to draw into; those of a new figure by default.
+    size : float
+        The area of a point, in square points.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from driftway.report.figures import plot_domain
+    >>> ax = plot_domain(*make_moons(100, random_state=0))
+    >>> [len(points.get_offsets()) for points in ax.collections]  # one collection per class
+    [50, 50]
 
     """
     ax, X = _axes(ax, (3.0, 3.0)), _plane("X", X)
@@ -117,7 +194,38 @@ def plot_domain(X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, ax: Axes | 
 def plot_mapping(
     images: npt.ArrayLike, y: npt.ArrayLike, batch: npt.ArrayLike, *, ax: Axes | None = None, size: float = 4.0
 ) -> Axes:
-    """The mapped source, coloured by class, over the unlabelled batch that it was mapped to."""
+    """Draws a mapped source, coloured by class, over the unlabelled batch that it was mapped to.
+
+    Parameters
+    ----------
+    images : array of shape (n, 2)
+        The points of the mapped source, such as `images_` of a fitted estimator.
+    y : array of shape (n,)
+        Their labels.
+    batch : array of shape (m, 2)
+        The points of the batch.
+    ax : matplotlib Axes, optional
+        The axes to draw into; those of a new figure by default.
+    size : float
+        The area of a source point, in square points.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from driftway import ContinuousTransportClassifier
+    >>> from driftway.report.figures import plot_mapping
+    >>> X, y = make_moons(100, noise=0.05, random_state=0)
+    >>> batch, _ = make_moons(50, noise=0.05, random_state=1)
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(batch)
+    >>> ax = plot_mapping(model.images_, y, batch)
+    >>> [len(points.get_offsets()) for points in ax.collections]  # the batch, then the classes of the source
+    [50, 50, 50]
+
+    """
     ax, batch = _axes(ax, (3.0, 3.0)), _plane("batch", batch)
     ax.scatter(batch[:, 0], batch[:, 1], s=6.0 * size, facecolors="none", edgecolors="#777777", linewidths=0.6)
     return plot_domain(images, y, ax=ax, size=size)
@@ -130,14 +238,35 @@ def plot_convergence(
     floor: float = 1e-9,
     colours: Mapping[str, str] | None = None,
 ) -> Axes:
-    """Objective over time on logarithmic axes.
+    """Draws the objective of solvers over time, on logarithmic axes.
 
     Parameters
     ----------
-    curves : by name, seconds and the objective above its optimum; `(trace.seconds, trace.gap)` does
+    curves : mapping of str to pair of arrays
+        By name of the solver, seconds and the objective minus its optimum. `(trace.seconds, trace.gap)` of a
+        `Solution` shows an upper bound of it.
     ax : matplotlib Axes, optional
-    floor : below this everything is rounding, and drawn here
-    colours : by name, optional
+        The axes to draw into; those of a new figure by default.
+    floor : float
+        Smaller values are rounding errors, and are drawn at this height.
+    colours : mapping of str to str, optional
+        Colours by name.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ForwardBackward, GroupLasso, Problem, solve
+    >>> from driftway.report.figures import plot_convergence
+    >>> cost = np.random.default_rng(0).random((20, 10))
+    >>> problem = Problem(cost, epsilon=0.1, regularizer=GroupLasso(np.repeat([0, 1], 10), weight=0.1))
+    >>> trace = solve(problem, ForwardBackward()).trace
+    >>> ax = plot_convergence({"Algorithm 1": (trace.seconds, trace.gap)})
+    >>> [line.get_label() for line in ax.lines], ax.get_yscale()
+    (['Algorithm 1'], 'log')
 
     """
     ax = _axes(ax, (3.4, 2.6))
@@ -159,14 +288,29 @@ def plot_accuracy(
     colours: Mapping[str, str] | None = None,
     dashed: Sequence[str] = (),
 ) -> Axes:
-    """Accuracy per step: the mean over the runs, and a band from the worst run to the best.
+    """Draws accuracy per step: the mean over the runs, and a band from the worst run to the best.
 
     Parameters
     ----------
-    curves : by name, accuracies (runs × steps, or steps) from 0 to 1
+    curves : mapping of str to array of shape (runs, steps) or (steps,)
+        Accuracies from 0 to 1, by name.
     ax : matplotlib Axes, optional
-    colours : by name, optional
-    dashed : names of curves that are dashed, and have no band
+        The axes to draw into; those of a new figure by default.
+    colours : mapping of str to str, optional
+        Colours by name.
+    dashed : sequence of str
+        Names of curves to draw dashed and without a band.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from driftway.report.figures import plot_accuracy
+    >>> ax = plot_accuracy({"adapted": [[0.9, 0.8], [1.0, 0.9]], "static": [0.9, 0.5]}, dashed=["static"])
+    >>> [line.get_ydata().round(6).tolist() for line in ax.lines]  # means, in per cent
+    [[95.0, 85.0], [90.0, 50.0]]
 
     """
     ax = _axes(ax, (3.4, 2.6))
@@ -188,12 +332,30 @@ def plot_accuracy(
 
 
 def plot_history(history: History, *, columns: Sequence[str] = ("transport", "energy", "drift")) -> Figure:
-    """What an estimator's `history_` says of every step, one panel per column, with its warnings marked.
+    """Draws columns of an estimator's `history_`, one panel each. Steps with warnings are marked.
 
     Parameters
     ----------
-    history : `history_` of a fitted estimator with at least one step
-    columns : numeric columns of the history
+    history : History
+        The `history_` of an estimator that has made at least one step.
+    columns : sequence of str
+        Numeric columns of the history.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftway import ContinuousTransportClassifier
+    >>> from driftway.report.figures import plot_history
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + 6 * y[:, None]
+    >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X + 1.0).partial_fit(X + 2.0)
+    >>> figure = plot_history(model.history_, columns=["drift", "belief"])
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['drift', 'belief']
 
     """
     if not len(history):
@@ -212,7 +374,7 @@ def plot_history(history: History, *, columns: Sequence[str] = ("transport", "en
 
 
 def require_matplotlib() -> Any:
-    """The module, or an error that names the extra."""
+    """Imports Matplotlib; raises an ImportError that names the extra if it is missing."""
     try:
         import matplotlib
     except ImportError:
@@ -221,7 +383,7 @@ def require_matplotlib() -> Any:
 
 
 def _label_decades(ax: Axes) -> None:
-    """Ends the time axis at powers of ten and labels these only: what is between them overlaps in a small panel."""
+    """Labels powers of ten only, since labels between them overlap in a small panel; the time axis ends at such."""
     from matplotlib.ticker import NullFormatter
 
     low, high = ax.dataLim.intervalx

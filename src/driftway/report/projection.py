@@ -1,4 +1,4 @@
-"""Points of any dimension on a flat page."""
+"""Projection of points onto the plane of a page."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from driftway.adaptation.scaling import fit_scaling
 
 Double = npt.NDArray[np.float64]
 
-# A page shows coordinates to this share of the source's extent.
+# Coordinates are rounded to this share of the source's extent.
 RESOLUTION = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A projection of points onto the plane of a page:  x ↦ (x − centre) axes.
+    """A projection of points onto a plane:  x ↦ (x − centre) axes.
 
-    Made by `Projection.fit`; one for a whole stream, so that its pictures can be compared. Calling it gives
-    coordinates, rounded to what can be seen.
+    It is made by `Projection.fit`. Use one projection for a whole stream, so that its pictures can be compared. Calling
+    it with points returns their coordinates, rounded to what can be seen.
 
     Parameters
     ----------
     centre : array of shape (d,)
+        The point that is projected to the origin.
     axes : array of shape (d, k), where k = min(d, 2)
+        The directions of the coordinates.
     names : tuple of str
-        What the k coordinates are, for a reader.
+        A description of each coordinate.
     decimals : tuple of int
-        Decimals that are kept of every coordinate; negative for tens, hundreds and so on.
+        The decimals to which each coordinate is rounded; negative for tens, hundreds and so on.
 
     Examples
     --------
@@ -50,8 +52,9 @@ class Projection:
 
     @classmethod
     def fit(cls, X_source: Any) -> Self:
-        """The projection of a source: up to two features as they are; of more, the principal axes of the standardised
-        source.
+        """Makes the projection for a source: its features, or if there are more than two, its two principal axes.
+
+        Features are standardised before the principal axes are computed.
 
         Parameters
         ----------
@@ -81,7 +84,7 @@ class Projection:
         return cls(centre, axes, names, tuple(_decimals(float(extent)) for extent in extents))
 
     def __call__(self, X: Any) -> list[list[float]]:
-        """The k coordinates of points, each as a list."""
+        """Projects points: a list per coordinate, with one number per point."""
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != len(self.centre):
             raise ValueError(f"X must have shape (m, {len(self.centre)}) as the source had, got {points.shape}")
@@ -89,7 +92,11 @@ class Projection:
         return [rounded(column, decimals) for column, decimals in zip(flat.T, self.decimals, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """The projection as plain values that JSON can hold; `from_dict` reads them.
+        """Describes the projection by values that JSON has; `from_dict` reads them.
+
+        Returns
+        -------
+        dict
 
         Examples
         --------
@@ -107,11 +114,12 @@ class Projection:
 
     @classmethod
     def from_dict(cls, described: dict[str, Any]) -> Self:
-        """The projection that `to_dict` described.
+        """Makes the projection that `to_dict` described.
 
         Parameters
         ----------
         described : dict
+            A result of `to_dict`.
 
         Returns
         -------
@@ -130,7 +138,7 @@ class Projection:
 
 
 def rounded(values: npt.NDArray[Any], decimals: int) -> list[float]:
-    """Numbers as short as they may be written; −0 is 0."""
+    """Numbers rounded to some decimals; −0 becomes 0."""
     return (np.round(np.asarray(values, dtype=np.float64), decimals) + 0.0).tolist()
 
 
@@ -144,7 +152,7 @@ def _feature_names(X_source: Any, d: int) -> tuple[str, ...]:
 
 
 def _principal_axes(X: Double) -> tuple[Double, Double, tuple[str, ...]]:
-    """The two directions in which the source varies most, features in units of their own; signs are fixed."""
+    """Centre, directions and names of the first two principal axes of the standardised source, with fixed signs."""
     centre, unit = fit_scaling("features", X, None, np.ones(len(X)))
     _, spread, directions = np.linalg.svd((X - centre) / unit, full_matrices=False)
     if len(directions) < 2:

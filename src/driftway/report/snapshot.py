@@ -1,4 +1,4 @@
-"""One step as the report shows it, taken when it happens: plain values that can be kept as JSON."""
+"""Snapshots: one step of an adaptation as the report shows it, in values that JSON has."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ import numpy.typing as npt
 from driftway.adaptation import ContinuousTransportClassifier, ContinuousTransportRegressor
 from driftway.report.projection import Projection, rounded
 
-# Points of a cloud that are shown.
-SHOWN = 300
+# The largest number of points that the page shows of a cloud.
+MAX_POINTS = 300
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points as the page of a report shows them.
+    """Points as the report shows them: those of the mapped source, or of a batch.
 
     Attributes
     ----------
-    coordinates : one list per axis of the projection
-    targets : numbers of the classes, or values; those predicted, for a batch
-    confidence : per point, the share of its mass that came from the class predicted for it; only of a batch, and
-        only for classes
-    truth : the targets that are right, where known: −1 for a class that the source does not have, None for unknown
-    size : how many points there were before an even part was taken
+    coordinates : list of list of float
+        One list per axis of the projection.
+    targets : list of float
+        Indices of classes, or values. For a batch, those predicted.
+    confidence : list of float or None
+        For a batch of a classifier, the probability of the predicted class for every point.
+    truth : list or None
+        The true targets if they are known: −1 for a class that the source does not have, None for an unknown one.
+    size : int
+        The number of points, of which at most 300 are shown.
 
     Examples
     --------
@@ -46,19 +50,26 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One step of an adaptation as a report shows it; made by `take_snapshot`.
+    """One step of an adaptation as the report shows it. It is made by `take_snapshot`.
 
     Attributes
     ----------
-    key : the name of the batch
-    record : the step's line of the history; what is not a number is None
-    axes : what the coordinates of the clouds are
-    source, batch : the mapped source with its targets, and the batch with those predicted
-    shares : of the batch, the shares of the classes as predicted; for a regression, the 10, 50 and 90 % quantiles of
-        the predicted values
-    usual : the same of the source
-    confidence : the mean over the whole batch
-    score, baseline : accuracy (for a regression R²) of the estimator and of the one without adaptation, if known
+    key : str
+        The name of the batch.
+    record : dict
+        The record of the step in `history_`; infinities and NaN are None.
+    axes : list of str
+        Descriptions of the coordinates of the clouds.
+    source, batch : Cloud
+        The mapped source with its targets, and the batch with the predicted ones.
+    shares : list of float
+        The shares of the classes among the predictions; for a regression, their 10, 50 and 90 % quantiles.
+    usual : list of float
+        The same for the source.
+    confidence : float or None
+        The mean confidence over the whole batch.
+    score, baseline : float or None
+        Accuracy (for a regression R²) of the estimator and of one without adaptation, if the truth is known.
 
     Examples
     --------
@@ -86,7 +97,11 @@ class Snapshot:
     baseline: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The snapshot as plain values that JSON can hold; `from_dict` reads them.
+        """Describes the snapshot by values that JSON has; `from_dict` reads them.
+
+        Returns
+        -------
+        dict
 
         Examples
         --------
@@ -106,11 +121,12 @@ class Snapshot:
 
     @classmethod
     def from_dict(cls, described: dict[str, Any]) -> Self:
-        """The snapshot that `to_dict` described.
+        """Makes the snapshot that `to_dict` described.
 
         Parameters
         ----------
         described : dict
+            A result of `to_dict`.
 
         Returns
         -------
@@ -142,20 +158,21 @@ def take_snapshot(
     *,
     baseline: Any = None,
 ) -> Snapshot:
-    """Records the step that `estimator.partial_fit(batch)` has just made, for `write_report`.
+    """Takes a snapshot of the step that `estimator.partial_fit(batch)` has just made, for `write_report`.
 
     Parameters
     ----------
     estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
-    key : anything whose `str` names the batch
+    key : object
+        The name of the batch; it is shown by `str`.
     batch : array or data frame of shape (m, d)
         The batch of the last `partial_fit`.
     projection : Projection
-        Of the source, the same for all steps.
+        The projection of the source, the same for all steps.
     truth : array of shape (m,), optional
-        The targets of the batch, if they are known after all; None or NaN where one is not.
+        The true targets of the batch if they are known; None or NaN where one is not.
     baseline : fitted estimator, optional
-        The one without adaptation, whose score is then shown beside.
+        An estimator without adaptation, to compare scores with.
 
     Returns
     -------
@@ -180,11 +197,11 @@ def take_snapshot(
         raise TypeError(f"estimator must be one of driftway's continuous estimators, got {type(estimator).__name__}")
     points = np.asarray(batch, dtype=np.float64)
     if not len(estimator.history_) or len(points) != estimator.history_[-1].size:
-        raise ValueError(f"batch must be the one of the last partial_fit, got another of {len(points)} points")
+        raise ValueError(f"batch must be that of the last partial_fit, got another one of {len(points)} points")
     carried, predicted = estimator._carried, estimator.predict(batch)
     wanted = None if truth is None else _truth(truth, predicted)
     view = _Classes(estimator) if isinstance(estimator, ContinuousTransportClassifier) else _Values()
-    # The source in the order of its targets, so that an even part has every class its share.
+    # Sorted by target, so that the shown points have the classes in their true proportions.
     order = np.argsort(carried.targets, kind="stable")
     source, some = order[_even(len(order))], _even(len(points))
     confidence = view.confidence(predicted)
@@ -211,7 +228,7 @@ def take_snapshot(
 
 
 class _Classes:
-    """Targets that are classes."""
+    """The view of a classifier: targets are classes."""
 
     def __init__(self, estimator: ContinuousTransportClassifier) -> None:
         self._names, self._received = estimator.classes_, estimator.batch_proba_
@@ -239,7 +256,7 @@ class _Classes:
 
 
 class _Values:
-    """Targets that are numbers."""
+    """The view of a regression: targets are numbers."""
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return values.astype(np.float64)
@@ -265,8 +282,8 @@ class _Values:
         return round(float(1.0 - ((wanted - found) ** 2).sum() / spread), 4) if spread > 0 else None
 
 
-def _even(size: int, most: int = SHOWN) -> npt.NDArray[np.intp]:
-    """The numbers of an even part of so many things; the page counts in the same way."""
+def _even(size: int, most: int = MAX_POINTS) -> npt.NDArray[np.intp]:
+    """At most `most` evenly spaced indices below `size`; the script of the page computes the same ones."""
     count = min(size, most)
     return np.arange(count, dtype=np.intp) * size // max(count, 1)
 
@@ -277,25 +294,25 @@ def _truth(truth: Any, predicted: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise ValueError(f"truth must have one target per point, shape {predicted.shape}, got {wanted.shape}")
     got, wants = _kind(wanted), _kind(predicted)
     if got and got != wants:
-        raise ValueError(f"truth must be {wants} as the source's targets are, got {got}")
+        raise ValueError(f"truth must be {wants} like the targets of the source, got {got}")
     return wanted
 
 
 def _kind(targets: npt.NDArray[Any]) -> str:
-    """Numbers or strings, by the first that is known; "" if none is."""
+    """The type of the known targets, "numbers" or "strings"; empty if none is known."""
     first = next((value for value in targets.tolist() if not _missing(value)), None)
     return "" if first is None else "strings" if isinstance(first, str) else "numbers"
 
 
 def _missing(value: Any) -> bool:
-    """None, not a number, or what data frames put in its place."""
+    """Whether a target is missing: None, NaN, or the missing values of data frames."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value that JSON has: floats to six digits, None for infinities and NaN."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value

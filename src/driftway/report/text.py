@@ -1,4 +1,4 @@
-"""The parts of the page that are text, readable without a script: summary, warnings, settings, the table of steps."""
+"""The text of the page, readable without scripts: summary, warnings, settings, and the table of steps."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from driftway.report.content import class_names, settings
 from driftway.report.snapshot import Snapshot
 
-# Lines of the table of steps, and warnings, that a page lists.
-LINES = 1000
+# The largest number of steps, and of warnings, that a page lists.
+MAX_LINES = 1000
 
 
 def text(value: Any) -> str:
-    """Text for a page: nothing in it is markup."""
+    """A value as text for HTML, escaped."""
     return html.escape(str(value), quote=True)
 
 
 def subtitle(shots: Sequence[Snapshot], estimator: Any) -> str:
-    """What was adapted to what."""
+    """The line under the heading: the estimator and the sizes of its data."""
     names = class_names(estimator)
     parts = [
         type(estimator).__name__,
@@ -32,7 +32,7 @@ def subtitle(shots: Sequence[Snapshot], estimator: Any) -> str:
 
 
 def cards(shots: Sequence[Snapshot]) -> str:
-    """The summary in a few numbers."""
+    """The summary as HTML: scores, confidence, distance, certificates, warnings."""
     classes = shots[0].confidence is not None
     name, form = _score_name(shots), _percent if classes else _two
     found = []
@@ -63,20 +63,20 @@ def cards(shots: Sequence[Snapshot]) -> str:
 
 
 def warning_list(shots: Sequence[Snapshot]) -> str:
-    """Every warning, with a button that leads to its step."""
+    """The warnings as HTML, each with a button that moves the slider to its step."""
     warned = [(number, shot) for number, shot in enumerate(shots) if shot.record["warning"]]
     if not warned:
         return "<p>No step looked unsafe.</p>"
     lines = (
         f"<li><button type=button data-at={number}>step {shot.record['step']} · {text(shot.key)}</button> "
         f"{text(shot.record['warning'])}</li>"
-        for number, shot in warned[:LINES]
+        for number, shot in warned[:MAX_LINES]
     )
     return f"<ul class=warnings>{''.join(lines)}</ul>{_rest(len(warned))}"
 
 
 def settings_list(estimator: Any) -> str:
-    """The parameters; those that are not the default stand out."""
+    """The parameters of the estimator as HTML; those that differ from the default are highlighted."""
     lines = (
         f"<div{' class=changed' if changed else ''}><dt>{text(name)}</dt><dd><code>{text(value)}</code></dd></div>"
         for name, value, changed in settings(estimator)
@@ -85,12 +85,12 @@ def settings_list(estimator: Any) -> str:
 
 
 def steps_table(shots: Sequence[Snapshot]) -> str:
-    """The history as a table; of a long one, the last steps."""
+    """The history as an HTML table; a long one is cut to its last steps."""
     columns = [column for column in _COLUMNS if any(_value(shot, column[1]) is not None for shot in shots)]
     header = "".join(f"<th scope=col>{text(label or _score_name(shots))}</th>" for label, _, _ in columns)
     lines = (
         "<tr>" + "".join(f"<td>{text(_formed(_value(shot, key), form))}</td>" for _, key, form in columns) + "</tr>"
-        for shot in shots[-LINES:]
+        for shot in shots[-MAX_LINES:]
     )
     return (
         f"<table class=steps><thead><tr>{header}</tr></thead><tbody>{''.join(lines)}</tbody></table>{_rest(len(shots))}"
@@ -131,7 +131,7 @@ def _formed(value: Any, form: str) -> str:
 
 
 def _rest(count: int) -> str:
-    return f"<p>{LINES} of {count} are listed.</p>" if count > LINES else ""
+    return f"<p>{MAX_LINES} of {count} are listed.</p>" if count > MAX_LINES else ""
 
 
 def _mean(values: Iterable[float]) -> float:
