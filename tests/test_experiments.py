@@ -46,7 +46,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(experiments, "FULL", TINY)
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, runs=3))
-    monkeypatch.setattr(figure2, "WARM", (20, 15))
+    monkeypatch.setattr(figure2, "WARM_UP", (20, 15))
     monkeypatch.setattr(figure3, "SOURCE", 60)
 
 
@@ -113,7 +113,7 @@ def test_what_is_saved_belongs_to_its_settings_alone(tmp_path: Path, monkeypatch
     assert not store.has(Task("thrice", doubled, {"number": 3}))
     other = Task("twice", doubled, {"number": 5})
     (tmp_path / task.file).rename(tmp_path / other.file)
-    with pytest.raises(MissingDataError, match="other data"):
+    with pytest.raises(MissingDataError, match="the data of other settings"):
         store.load(other)
     (tmp_path / other.file).rename(tmp_path / task.file)
     monkeypatch.setattr(tasks, "FORMAT", tasks.FORMAT + 1)

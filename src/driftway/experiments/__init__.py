@@ -1,4 +1,4 @@
-"""The experiments of the paper: computed once, saved task by task, and drawn from what was saved."""
+"""The experiments of the paper: computed in tasks, saved, drawn, and compared with the paper's claims."""
 
 from __future__ import annotations
 
@@ -27,37 +27,52 @@ def reproduce(
     progress: bool = False,
     redraw: bool = False,
 ) -> list[Path]:
-    """Computes figures of the paper, draws them, and writes the page that puts its claims beside what was measured.
+    """Computes figures of the paper, draws them, and writes a page that compares the paper's claims with the results.
 
-    What was computed before is in `out/data` and is not computed again, so that a run that was killed goes on and a
-    second one only draws. The pictures go to `out/figures` and the page to `out/reproduction.md`; it covers all
-    figures whose data are there.
+    Data are saved in `out/data` and are not computed again: a run that was killed continues, and a second one only
+    draws. The pictures go to `out/figures`, and the page to `out/reproduction.md`. It covers all figures whose data
+    exist.
 
     Parameters
     ----------
-    figures : any of "figure1", "figure2" and "figure3"
+    figures : sequence of str
+        Any of "figure1", "figure2" and "figure3".
     out : path
-        A folder; it is made if it is not there.
+        The folder of all results; it is created if it does not exist.
     quick : bool
-        Whether to compute a small version, which shows that everything runs and no more.
+        Whether to compute a small version, which shows that everything runs but does not test the claims.
     jobs : int
-        Processes; a `joblib.parallel_config` around the call may send the tasks to a cluster instead. The timed runs
-        of Figure 2 are made one at a time in this process whatever it says.
+        The number of processes. A `joblib.parallel_config` around the call may send the tasks to a cluster instead. The
+        timed runs of Figure 2 are always made one at a time in this process.
     progress : bool
         Whether to show progress bars.
     redraw : bool
-        Whether to draw only: data that are missing are then an error, a `MissingDataError`.
+        Whether to draw from saved data only.
 
     Returns
     -------
-    list of Path : the pictures that were drawn, then the page
+    list of Path
+        The pictures, then the page.
+
+    Raises
+    ------
+    MissingDataError
+        If `redraw` and the data of a figure are missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from driftway.experiments import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print([path.name for path in reproduce(["figure1"], folder, quick=True)])
+    ['figure1.png', 'reproduction.md']
 
     """
     wanted = [one_of("figures", name, FIGURES) for name in figures]
     for name, value in (("quick", quick), ("progress", progress), ("redraw", redraw)):
         flag(name, value)
     positive_integer("jobs", jobs)
-    require_matplotlib()  # now, rather than when all has been computed
+    require_matplotlib()  # before anything is computed
     out, scale = Path(out), QUICK if quick else FULL
     store = Store(out / "data")
     modules: dict[str, Any] = {"figure1": figure1, "figure2": figure2, "figure3": figure3}
@@ -69,7 +84,7 @@ def reproduce(
         "figure2": drawing.draw_figure2,
         "figure3": drawing.draw_figure3,
     }
-    # Of figures that were not asked for the page shows what earlier runs left.
+    # The page also has the other figures, if earlier runs have saved their data.
     found = {name: _read(modules[name], store, scale, needed=name in wanted) for name in FIGURES}
     drawn = {name: drawers[name](data, out / "figures") for name, data in found.items() if data is not None}
     pictures = tuple(path for paths in drawn.values() for path in paths)

@@ -1,4 +1,4 @@
-"""What the paper's Section 4 claims, decided by the saved data."""
+"""The claims of the paper's Section 4, tested on the saved data."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from driftway.experiments.figure2 import CGS, MEANT, PAPER, PROCESSOR, STRENGTHS
 from driftway.experiments.figure3 import KINDS, METRICS, Curves, Figure3, Method
 from driftway.experiments.verdicts import Claim, Observation
 
-LEVEL = 1e-6  # of the normalised objective, where "converges" is measured
-KEPT = 0.95  # accuracy that counts as preserved
-MARGIN = 1.1  # times that are closer than this are taken for equal
-EXPLAINED = 0.5  # share of a difference that counts as its cause
+LEVEL = 1e-6  # the normalised objective at which a run counts as converged
+KEPT = 0.95  # the accuracy that counts as preserved
+MARGIN = 1.1  # times whose ratio is smaller count as equal
+EXPLAINED = 0.5  # the share of a difference that counts as its cause
 
 
 # Figure 2
 
 
 def speed_claims(figure2: Figure2) -> list[Claim]:
-    """The claims of Section 4.1, in the panels where the paper's step is meant to work."""
+    """The claims of Section 4.1, tested in the normalisation of the paper's step."""
     panels = [case for case, solver in figure2.runs if solver == PAPER and case.normalization == MEANT]
     return [
         _faster(figure2, panels),
@@ -33,24 +33,24 @@ def speed_claims(figure2: Figure2) -> list[Claim]:
 
 
 def median_of(runs: list[Run], quantity: Callable[[Run], float]) -> float:
-    """The median over repetitions; infinite or NaN where most runs say so."""
+    """The median of a quantity over repetitions; infinite or NaN if it is so for most of them."""
     return float(np.median([quantity(run) for run in runs]))
 
 
 def seconds_to(figure2: Figure2, case: Case, solver: str, clock: str = PROCESSOR) -> float:
-    """The median time to LEVEL; infinite where it is not reached."""
+    """The median time to `LEVEL`; infinite if it is not reached."""
     return median_of(figure2.runs[case, solver], lambda run: run.seconds_to(LEVEL, clock))
 
 
 def seconds_per_iteration(figure2: Figure2, case: Case, solver: str) -> float:
-    """The median over iterations and runs; NaN where the start was the end."""
+    """The median time of an iteration over all runs; NaN if there was none."""
     return median_of(figure2.runs[case, solver], lambda run: run.seconds_per_iteration)
 
 
 def speedup(figure2: Figure2, case: Case, clock: str) -> tuple[float, str]:
-    """How many times longer CGS takes than Algorithm 1, and "<", "=" or ">": a run that was cut off gives a bound.
+    """The time of CGS over that of Algorithm 1, and whether it is exact ("=") or a bound ("<", ">").
 
-    NaN if neither gets there.
+    A run that was stopped before `LEVEL` gives a bound. The ratio is NaN if both were.
     """
     paper, cgs = (seconds_to(figure2, case, solver, clock) for solver in (PAPER, CGS))
     ends = [median_of(figure2.runs[case, solver], lambda run: float(run.by(clock)[-1])) for solver in (PAPER, CGS)]
@@ -60,7 +60,7 @@ def speedup(figure2: Figure2, case: Case, clock: str) -> tuple[float, str]:
 
 
 def exceeds(ratio: float, sign: str, other: float) -> bool | None:
-    """Whether a ratio that may be a bound is clearly above a number or below it; None where that is open."""
+    """Whether a ratio is clearly above a number; None if it is too close, or a bound that does not decide it."""
     if ratio > MARGIN * other and sign != "<":
         return True
     if ratio < other / MARGIN and sign != ">":
@@ -162,7 +162,7 @@ def _step(figure2: Figure2) -> Claim:
 
 
 def adaptation_claims(figure3: Figure3) -> list[Claim]:
-    """The claims of Section 4.2, by metric and length of the stream, and the one of the conclusion."""
+    """The claims of Section 4.2 by metric and length of the stream, and one of the conclusion."""
     return [
         _sequential(figure3),
         _lasso_insufficient(figure3),
@@ -173,17 +173,17 @@ def adaptation_claims(figure3: Figure3) -> list[Claim]:
 
 
 def mean_accuracy(curves: Curves) -> float:
-    """Over runs and steps."""
+    """The mean accuracy over runs and steps."""
     return float(curves.accuracy.mean())
 
 
 def worst_step(curves: Curves) -> float:
-    """The mean over the runs at the step where it is lowest."""
+    """The mean accuracy over the runs at the step where it is lowest."""
     return float(curves.accuracy.mean(axis=0).min())
 
 
 def _observations(figure3: Figure3, look: Callable[[Callable[..., Curves]], tuple[str, bool]]) -> list[Observation]:
-    """What `look` sees in every metric and length, given a function from kind and cost to the curves."""
+    """The observations of `look` for every metric and length; it gets a function from kind and cost to the curves."""
     observations = []
     for metric in METRICS:
         for steps in figure3.horizons:

@@ -1,4 +1,4 @@
-"""The three figures, drawn from their data."""
+"""Drawing of the three figures from their data."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ KIND_NAMES = {
     "none": "entropy only",
 }
 DEFAULT, UNADAPTED = "driftway's default", "no adaptation"
-FLOOR = 1e-8  # what the optimum itself is known to, normalised
+FLOOR = 1e-8  # the accuracy to which the optimum is known, normalised
 
 
 def draw_figure1(figure1: Figure1, folder: Path) -> list[Path]:
-    """The source, and the targets in their order."""
+    """Draws the source, and the targets in their order."""
     with paper_style():
         figure, axes = new_figure(2, 4, (6.8, 3.3), sharex=True, sharey=True)
         domains: list[tuple[str, Any]] = [("source, labelled", figure1.source)]
@@ -64,7 +64,7 @@ def draw_figure1(figure1: Figure1, folder: Path) -> list[Path]:
 
 
 def draw_figure2(figure2: Figure2, folder: Path) -> list[Path]:
-    """Objective over time: the paper's two panels from both starts, and what α = 10 does in other normalisations."""
+    """Draws the objective over time: the paper's panels from both starts, and the other normalisations."""
     main = [[Case(strength, MEANT, start) for strength in STRENGTHS] for start in (ENTROPIC, INDEPENDENT)]
     others = [[Case(strength, other, ENTROPIC) for strength in STRENGTHS] for other in OTHERS]
     return [
@@ -84,7 +84,7 @@ def _convergence(figure2: Figure2, grid: list[list[Case]], path: Path) -> Path:
         figure, axes = new_figure(len(grid), len(grid[0]), (6.8, 2.5 * len(grid)))
         for row, cases in zip(axes, grid, strict=True):
             for ax, case in zip(row, cases, strict=True):
-                # Of repeated runs the one whose time is the median.
+                # Of repeated runs, the one with the median time.
                 curves = {
                     solver: (run.seconds, run.objective)
                     for (panel, solver), runs in figure2.runs.items()
@@ -101,7 +101,7 @@ def _convergence(figure2: Figure2, grid: list[list[Case]], path: Path) -> Path:
 
 
 def draw_figure3(figure3: Figure3, folder: Path) -> list[Path]:
-    """Accuracy per step: one picture per length of the stream, metrics in rows, costs in columns."""
+    """Draws accuracy per step: one picture per length of the stream, metrics in rows, costs in columns."""
     return [_accuracy(figure3, steps, folder / f"figure3_{steps}.png") for steps in figure3.horizons]
 
 
@@ -119,7 +119,7 @@ def _accuracy(figure3: Figure3, steps: int, path: Path) -> Path:
                 lowest = 10.0 * np.floor(10.0 * min(accuracy.min() for accuracy in curves.values()))
                 curves |= {DEFAULT: figure3.default[steps].accuracy, UNADAPTED: figure3.unadapted[steps].accuracy}
                 plot_accuracy(curves, ax=ax, colours=colours, dashed=(DEFAULT, UNADAPTED))
-                # The strategies fill their panel, whether or not what is not adapted leaves it.
+                # The limits are those of the strategies; the curve without adaptation may leave them.
                 ax.set(title=f"{cost} cost, {metric}", xlabel="", ylabel="", ylim=(lowest - 1.0, 101.0))
             row[0].set_ylabel("accuracy, %")
         for ax in axes[-1]:
@@ -129,7 +129,7 @@ def _accuracy(figure3: Figure3, steps: int, path: Path) -> Path:
 
 
 def _legend(figure: Any, axes: Any) -> None:
-    """One legend above all panels, each name once."""
+    """Draws one legend above all panels, with each name once."""
     entries: dict[str, Any] = {}
     for ax in axes.flat:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):

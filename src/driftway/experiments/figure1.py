@@ -1,4 +1,4 @@
-"""Figure 1: the source and the sequence of slowly turning targets."""
+"""Figure 1: the source and the sequence of rotating targets."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ SOURCE, BATCH, TARGETS = 500, 50, 7
 
 @dataclass(frozen=True, eq=False)
 class Figure1:
-    """The labelled source, and targets with their angles; their labels are for the reader's eye only."""
+    """The labelled source, and the targets with their angles. Labels of targets are used for colours only."""
 
     source: Sample
     targets: list[tuple[float, Sample]]
 
 
 def sample_domains(*, seed: int, n: int, m: int, steps: int) -> Arrays:
-    """The first domains of a stream of Figure 3."""
+    """Samples the first domains of a stream of Figure 3."""
     stream = rotating_moons(seed, n=n, m=m, steps=steps)
     X, y = zip(*stream.batches, strict=True)
     return {"source": stream.source[0], "labels": stream.source[1], "targets": np.stack(X), "hidden": np.stack(y)}
 
 
 def task() -> Task:
-    """The only one."""
+    """The only task of the figure."""
     return Task("figure1", sample_domains, {"seed": TEST_SEED, "n": SOURCE, "m": BATCH, "steps": TARGETS})
 
 
 def compute(store: Store, scale: Scale, *, jobs: int, progress: bool) -> None:
-    """Samples the domains; the figure is the same at every scale."""
+    """Samples the domains, which are the same at every scale."""
     store.compute([task()], jobs=1, progress=progress, label="figure 1")
 
 
 def read(store: Store, scale: Scale) -> Figure1:
-    """The saved data of the figure."""
+    """Reads the saved data of the figure."""
     arrays = store.load(task())
     samples = zip(arrays["targets"], arrays["hidden"], strict=True)
     targets = [(DEGREES * step, sample) for step, sample in enumerate(samples, start=1)]

@@ -1,4 +1,4 @@
-"""Figure 2: the objective over the cumulative time of the iterations, Algorithm 1 against CGS and our other solvers."""
+"""Figure 2: the objective over the cumulative time of the iterations, for Algorithm 1, CGS and other solvers."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
 }
 ENTROPIC, INDEPENDENT = "the entropic plan", "a⊗b"
 PROCESSOR, WALL = "processor time", "wall time"
-# The normalisation for which the paper's step is meant, and the others; the first is the text read literally.
+# The normalisation of the time term for which the paper's step is meant, and the others. "sum" is the paper's formula.
 MEANT, OTHERS = "coupling", ("sum", "mean")
-# Gaps that are asked for: of the runs, and of the optimum that they are measured against.
+# Tolerances of the runs, and of the optimum that they are compared with.
 TOL, REFERENCE_TOL = 1e-8, 1e-10
-WARM = (400, 150)
+# Sizes of the small run before a timed one, which compiles the code.
+WARM_UP = (400, 150)
 
 
 class Case(NamedTuple):
-    """One panel: λ, how the time term is normalised, and where the solvers start."""
+    """One panel: λ, the normalisation of the time term, and the plan from which the solvers start."""
 
     strength: float
     normalization: str
@@ -53,11 +54,11 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run: cumulative seconds and normalised objective per iteration, from the start on.
+    """One run: cumulative time and normalised objective per iteration.
 
-    `seconds` are the processor's, of all threads together, and `wall` those of the clock on the wall. The normalised
-    objective is (F − F*)/(F(a⊗b) − F*) with the best lower bound for F*. `searches` are the processor seconds of some
-    of CGS's line searches.
+    `seconds` is processor time of all threads, and `wall` is wall time. The normalised objective is
+    (F − F*)/(F(a⊗b) − F*), with the best lower bound in the place of F*. `searches` has the processor time of some line
+    searches of CGS.
     """
 
     seconds: Double
@@ -66,30 +67,30 @@ class Run:
     searches: Double
 
     def by(self, clock: str) -> Double:
-        """The cumulative seconds of a clock."""
+        """The cumulative seconds by this clock."""
         return {PROCESSOR: self.seconds, WALL: self.wall}[clock]
 
     def seconds_to(self, level: float, clock: str) -> float:
-        """When the normalised objective fell to a level; infinite if it never did."""
+        """The time at which the normalised objective reached a level; infinite if it never did."""
         reached = np.flatnonzero(self.objective <= level)
         return float(self.by(clock)[reached[0]]) if reached.size else np.inf
 
     def iterations_to(self, level: float) -> float:
-        """How many iterations that took."""
+        """The number of iterations to a level; infinite if it was never reached."""
         reached = np.flatnonzero(self.objective <= level)
         return float(reached[0]) if reached.size else np.inf
 
     @property
     def seconds_per_iteration(self) -> float:
-        """The median; NaN where the start was already the end."""
+        """The median time of an iteration; NaN if there was none."""
         return float(np.median(np.diff(self.seconds))) if self.seconds.size > 1 else np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Figure2:
-    """All runs, by panel and solver; `optimum` brackets F* by its value and its lower bound, per λ and normalisation.
+    """All runs by panel and solver, and the best value and lower bound of F* by λ and normalisation.
 
-    `load` is how many processes wanted a core, on average, when the runs began.
+    `load` is the average number of processes that waited for a core when the runs began.
     """
 
     runs: dict[tuple[Case, str], list[Run]]
@@ -101,7 +102,7 @@ class Figure2:
 
     @property
     def busy(self) -> bool:
-        """Whether others wanted the cores too, so that the clock on the wall says little about the solvers."""
+        """Whether other processes used the cores, so that wall times say little about the solvers."""
         return self.load > self.cores + 1
 
 
@@ -120,11 +121,11 @@ def _independent(problem: Problem) -> Double:
 def run_solver(
     *, strength: float, normalization: str, start: str, solver: str, repetition: int, seconds: float, n: int, m: int
 ) -> Arrays:
-    """One timed run; a small one goes before it, so that no compilation is timed."""
+    """Makes one timed run, after a small one so that no compilation is timed."""
     timed, load = TimedSolver(SOLVERS[solver](), seconds), os.getloadavg()[0]
-    for size in (WARM, (n, m)):
+    for size in (WARM_UP, (n, m)):
         problem = figure2_problem(strength, normalization, *size)
-        timed = TimedSolver(SOLVERS[solver](), 0.1 * seconds if size == WARM else seconds)
+        timed = TimedSolver(SOLVERS[solver](), 0.1 * seconds if size == WARM_UP else seconds)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = solve(
@@ -148,7 +149,7 @@ def run_solver(
 
 
 def run_reference(*, strength: float, normalization: str, seconds: float, n: int, m: int) -> Arrays:
-    """The optimum, as closely as it is found in a few times the budget, and F(a⊗b)."""
+    """Computes the optimum with a larger budget, and F(a⊗b)."""
     problem = figure2_problem(strength, normalization, n, m)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -163,19 +164,19 @@ def run_reference(*, strength: float, normalization: str, seconds: float, n: int
 
 
 def cases() -> list[Case]:
-    """The panels: both starts where the paper's step works, and what it does with the other normalisations."""
+    """The panels: both starts for the normalisation of the paper's step, and one start for the other normalisations."""
     panels = [Case(strength, MEANT, start) for start in (ENTROPIC, INDEPENDENT) for strength in STRENGTHS]
     return panels + [Case(strength, other, ENTROPIC) for other in OTHERS for strength in STRENGTHS]
 
 
 def solvers_of(case: Case) -> list[str]:
-    """CGS where the paper's step can be compared with it; dual ascent where it can start, since it needs no plan."""
+    """The solvers of a panel: CGS only for the normalisation of the paper's step, dual ascent only without a plan."""
     absent = {DUAL} if case.start == INDEPENDENT else {CGS} if case.normalization != MEANT else set()
     return [name for name in SOLVERS if name not in absent]
 
 
 def run_task(case: Case, solver: str, repetition: int, scale: Scale) -> Task:
-    """One timed run."""
+    """The task of one timed run."""
     seconds = scale.seconds if case.normalization == MEANT else scale.other_seconds
     n, m = scale.sizes
     settings = {**case._asdict(), "solver": solver, "repetition": repetition, "seconds": seconds, "n": n, "m": m}
@@ -183,12 +184,12 @@ def run_task(case: Case, solver: str, repetition: int, scale: Scale) -> Task:
 
 
 def repetitions_of(case: Case, solver: str, scale: Scale) -> range:
-    """The two that the paper compares are run several times, where they are compared."""
+    """The repetitions of a run: several for the two solvers that the paper compares."""
     return range(scale.repetitions if case.normalization == MEANT and solver in (PAPER, CGS) else 1)
 
 
 def run_tasks(scale: Scale) -> list[Task]:
-    """All runs, and then those that are repeated."""
+    """All runs, one repetition after the other."""
     return [
         run_task(case, solver, repetition, scale)
         for repetition in range(scale.repetitions)
@@ -199,14 +200,14 @@ def run_tasks(scale: Scale) -> list[Task]:
 
 
 def reference_task(strength: float, normalization: str, scale: Scale) -> Task:
-    """The optimum of one problem."""
+    """The task of one problem's optimum."""
     n, m = scale.sizes
     settings: dict[str, Any] = {"strength": strength, "normalization": normalization, "n": n, "m": m}
     return Task("figure2-reference", run_reference, {**settings, "seconds": 2.0 * scale.seconds})
 
 
 def reference_tasks(scale: Scale) -> list[Task]:
-    """The optima of all problems."""
+    """The tasks of all problems' optima."""
     return [reference_task(*key, scale) for key in dict.fromkeys(case[:2] for case in cases())]
 
 
@@ -214,12 +215,12 @@ def reference_tasks(scale: Scale) -> list[Task]:
 
 
 def compute(store: Store, scale: Scale, *, jobs: int, progress: bool) -> None:
-    """Computes what is missing, one task at a time whatever `jobs` is: the runs have all cores to themselves."""
+    """Computes the missing tasks one at a time, whatever `jobs` is, so that each run has all cores."""
     store.compute_alone([*reference_tasks(scale), *run_tasks(scale)], progress=progress, label="figure 2")
 
 
 def read(store: Store, scale: Scale) -> Figure2:
-    """The saved data of the figure, normalised by the best lower bound that any certificate gave."""
+    """Reads the saved data of the figure, normalised by the best lower bound of all certificates."""
     saved = {
         (case, solver): [store.load(run_task(case, solver, k, scale)) for k in repetitions_of(case, solver, scale)]
         for case in cases()

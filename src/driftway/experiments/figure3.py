@@ -1,4 +1,4 @@
-"""Figure 3: how right every strategy stays while the moons turn, with hyper-parameters chosen on other samples."""
+"""Figure 3: the accuracy of every strategy on rotating moons, with hyper-parameters chosen on other samples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Setting(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A strategy of the figure: the metric of the cost, from where it is taken, and which regularisers there are."""
+    """A strategy of the figure: the metric, whether the cost is sequential or static, and the regularisers."""
 
     metric: str
     cost: str
@@ -51,10 +51,10 @@ METHODS = [Method(metric, cost, kind) for metric in METRICS for cost in COSTS fo
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Of one strategy on streams of one length: accuracy (runs × steps) and what it was computed with.
+    """The results of one strategy on streams of one length: accuracy (runs × steps) and the setting.
 
-    `moves` is how far the mapped source went at every step, root mean square, and `converged` whether every plan of
-    every run is certified. `setting` is None where there is nothing to choose.
+    `moves` is the root mean square displacement of the mapped source at every step. `converged` says whether every plan
+    of every run is certified. `setting` is None if there is nothing to choose.
     """
 
     accuracy: Double
@@ -66,7 +66,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Figure3:
-    """Everything the figure shows, by length of the stream."""
+    """All results of the figure, by length of the stream."""
 
     methods: dict[tuple[int, Method], Curves]
     default: dict[int, Curves]
@@ -83,7 +83,7 @@ class Figure3:
 
 
 def adapt(stream: Stream, metric: str, cost: str, setting: Setting) -> tuple[Double, Double, bool]:
-    """The method of Section 3: accuracy and movement of every step, and whether every plan is certified."""
+    """Runs the method of Section 3: accuracy and displacement of every step, and whether every plan is certified."""
     (X, y), Z = stream.source, stream.source[0]
     accuracy, moves, converged = [], [], True
     for step, ((Y, _), fresh) in enumerate(zip(stream.batches, stream.fresh, strict=True)):
@@ -115,14 +115,14 @@ def regularizer_of(Y: Double, previous: Double, labels: Labels, setting: Setting
 
 def _solved(problem: Problem) -> Solution:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # kept with the data, and such settings are not chosen
+        warnings.simplefilter("ignore", ConvergenceWarning)  # saved as `converged`; such settings are not chosen
         return solve(problem, tol=TOL, engine=Threads(workers=1))
 
 
 def run_settings(
     *, metric: str, cost: str, settings: list[list[float]], seeds: list[int], steps: int, n: int, m: int
 ) -> Arrays:
-    """Streams of all seeds with all settings: accuracy and moves (settings × seeds × steps)."""
+    """Runs all settings on the streams of all seeds: accuracy and moves (settings × seeds × steps)."""
     streams = [rotating_moons(seed, n=n, m=m, steps=steps) for seed in seeds]
     found = [[adapt(stream, metric, cost, Setting(*setting)) for stream in streams] for setting in settings]
     accuracy, moves, converged = (np.array([[run[k] for run in runs] for runs in found]) for k in range(3))
@@ -130,7 +130,7 @@ def run_settings(
 
 
 def run_default(*, seed: int, steps: int, n: int, m: int) -> Arrays:
-    """One stream with the library's own default."""
+    """Runs the library's default on one stream."""
     stream = rotating_moons(seed, n=n, m=m, steps=steps)
     model = ContinuousTransportClassifier(engine=Threads(workers=1)).fit(*stream.source)
     accuracy, moves, before = [], [], stream.source[0]
@@ -146,7 +146,7 @@ def run_default(*, seed: int, steps: int, n: int, m: int) -> Arrays:
 
 
 def run_unadapted(*, seeds: list[int], steps: int, n: int, m: int) -> Arrays:
-    """The classifier of the source, left alone: accuracy (seeds × steps)."""
+    """Runs the classifier of the source without adaptation: accuracy (seeds × steps)."""
     accuracy = []
     for seed in seeds:
         stream = rotating_moons(seed, n=n, m=m, steps=steps)
@@ -158,21 +158,21 @@ def run_unadapted(*, seeds: list[int], steps: int, n: int, m: int) -> Arrays:
 
 
 def settings_of(kind: str, strength: float, scale: Scale) -> list[Setting]:
-    """The grid of one strategy at one λ; a regulariser that does harm may be given no weight."""
+    """The grid of one strategy at one λ; weights of zero are in it."""
     times = (0.0, *scale.time_weights) if kind in ("time", "both") else (0.0,)
     labels = (0.0, *scale.label_weights) if kind in ("class", "both") else (0.0,)
     return [Setting(strength, time, label) for time in times for label in labels]
 
 
 def validation_task(metric: str, cost: str, strength: float, seed: int, scale: Scale) -> Task:
-    """All settings of all strategies with this metric, cost and λ, on one validation stream."""
-    settings = [list(setting) for setting in settings_of("both", strength, scale)]  # which has all others in it
+    """The task of all settings with this metric, cost and λ, on one validation stream."""
+    settings = [list(setting) for setting in settings_of("both", strength, scale)]  # these contain all others
     chosen = {"metric": metric, "cost": cost, "settings": settings, "seeds": [seed], "steps": max(scale.horizons)}
     return Task("figure3-validation", run_settings, {**chosen, "n": SOURCE, "m": BATCH})
 
 
 def validation_tasks(scale: Scale) -> list[Task]:
-    """The whole grid search."""
+    """The tasks of the grid search."""
     return [
         validation_task(metric, cost, strength, VALIDATION_SEED + k, scale)
         for k in range(scale.validations)
@@ -183,20 +183,20 @@ def validation_tasks(scale: Scale) -> list[Task]:
 
 
 def reported_task(method: Method, setting: Setting, scale: Scale) -> Task:
-    """The runs that are reported, with the setting that was chosen."""
+    """The task of the reported runs of one strategy with its chosen setting."""
     seeds = [TEST_SEED + k for k in range(scale.runs)]
     chosen = {"metric": method.metric, "cost": method.cost, "settings": [list(setting)], "seeds": seeds}
     return Task("figure3-reported", run_settings, {**chosen, "steps": max(scale.horizons), "n": SOURCE, "m": BATCH})
 
 
 def default_tasks(scale: Scale) -> list[Task]:
-    """The library's default, a task per run."""
+    """The tasks of the library's default, one per run."""
     sizes = {"steps": max(scale.horizons), "n": SOURCE, "m": BATCH}
     return [Task("figure3-default", run_default, {"seed": TEST_SEED + k, **sizes}) for k in range(scale.runs)]
 
 
 def unadapted_task(scale: Scale) -> Task:
-    """The classifier of the source on all runs."""
+    """The task of the classifier without adaptation, for all runs."""
     seeds = [TEST_SEED + k for k in range(scale.runs)]
     sizes = {"steps": max(scale.horizons), "n": SOURCE, "m": BATCH}
     return Task("figure3-unadapted", run_unadapted, {"seeds": seeds, **sizes})
@@ -217,7 +217,7 @@ def choose(scores: Iterable[tuple[Setting, float, bool]]) -> Setting:
 
 
 def chosen_settings(store: Store, scale: Scale) -> dict[tuple[int, Method], Setting]:
-    """By length of the stream and strategy, the setting with the best mean accuracy on the validation streams."""
+    """The setting with the best mean accuracy on the validation streams, by length of the stream and strategy."""
     found = {}
     for metric in METRICS:
         for cost in COSTS:
@@ -243,7 +243,7 @@ def _validation_scores(store: Store, metric: str, cost: str, scale: Scale) -> di
 
 
 def edges(setting: Setting, kind: str, strengths: tuple[float, ...], scale: Scale) -> tuple[str, ...]:
-    """The hyper-parameters that were chosen at an end of their grid, beyond which there may be better ones.
+    """The hyper-parameters that were chosen at an end of their grid, so that better ones may lie beyond it.
 
     Weights begin at zero, and have nothing beyond that.
     """
@@ -259,10 +259,10 @@ def edges(setting: Setting, kind: str, strengths: tuple[float, ...], scale: Scal
 
 
 def compute(store: Store, scale: Scale, *, jobs: int, progress: bool) -> None:
-    """Computes what is missing: the grid first, then the reported runs with what it chose."""
+    """Computes the missing tasks: first the grid search, then the reported runs with the chosen settings."""
     alone = [*default_tasks(scale), unadapted_task(scale)]
     store.compute([*validation_tasks(scale), *alone], jobs=jobs, progress=progress, label="figure 3, grid search")
-    # Different lengths often choose the same setting: a task is a key, and computed once.
+    # Different lengths often have the same setting; its task is computed once.
     tests = {
         task.file: task
         for (_, method), setting in chosen_settings(store, scale).items()
@@ -272,7 +272,7 @@ def compute(store: Store, scale: Scale, *, jobs: int, progress: bool) -> None:
 
 
 def read(store: Store, scale: Scale) -> Figure3:
-    """The saved data of the figure."""
+    """Reads the saved data of the figure."""
     methods = {}
     for (steps, method), setting in chosen_settings(store, scale).items():
         arrays = store.load(reported_task(method, setting, scale))

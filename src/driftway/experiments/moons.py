@@ -1,4 +1,4 @@
-"""The data of the paper's experiments: two moons that turn about the origin."""
+"""The data of the paper's experiments: two moons that rotate about the origin."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Sample = tuple[Double, Labels]
 
 NOISE = 0.05  # the paper does not say how much
 DEGREES = 18.0
-FRESH = 1000  # points on which every step is scored
+FRESH = 1000  # points in the test sample of every step
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A labelled source, unlabelled batches, and a fresh labelled sample of every batch's distribution."""
+    """A labelled source, unlabelled batches, and a labelled test sample from the distribution of every batch."""
 
     source: Sample
     batches: list[Sample]
@@ -27,7 +27,7 @@ class Stream:
 
 
 def turned_moons(count: int, degrees: float, seed: int) -> Sample:
-    """A sample of the two moons, turned counterclockwise about the origin."""
+    """A sample of the two moons, rotated counterclockwise about the origin."""
     X, y = make_moons(count, noise=NOISE, random_state=seed)
     angle = np.deg2rad(degrees)
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
@@ -35,11 +35,11 @@ def turned_moons(count: int, degrees: float, seed: int) -> Sample:
 
 
 def rotating_moons(seed: int, *, n: int, m: int, steps: int) -> Stream:
-    """n labelled points, then `steps` batches of m, each turned by 18° more than the one before.
+    """A stream of n labelled points and `steps` batches of m points, each rotated by 18° more than the last.
 
     A shorter stream of the same seed is the beginning of a longer one.
     """
-    seeds = np.random.SeedSequence(seed).generate_state(1 + 2 * steps)  # the first numbers do not depend on how many
+    seeds = np.random.SeedSequence(seed).generate_state(1 + 2 * steps)  # the first ones do not depend on `steps`
     angles = [DEGREES * step for step in range(1, steps + 1)]
     batches = [turned_moons(m, angle, int(s)) for angle, s in zip(angles, seeds[1::2], strict=True)]
     fresh = [turned_moons(FRESH, angle, int(s)) for angle, s in zip(angles, seeds[2::2], strict=True)]

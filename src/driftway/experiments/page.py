@@ -1,4 +1,4 @@
-"""The results page: every sentence of the paper's Section 4 that says something, beside what was measured."""
+"""The results page: every claim of the paper's Section 4, compared with what was measured."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from driftway.experiments.verdicts import Claim
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The figures whose data are there, and the pictures that were drawn of them."""
+    """The figures whose data exist, and their pictures."""
 
     figure2: Figure2 | None
     figure3: Figure3 | None
@@ -33,7 +33,7 @@ class Results:
 
 
 def page(results: Results) -> str:
-    """The page as Markdown; it changes with the data and with nothing else."""
+    """The page as Markdown. It depends on the data alone."""
     speed = speed_claims(results.figure2) if results.figure2 else []
     adaptation = adaptation_claims(results.figure3) if results.figure3 else []
     parts = [
@@ -62,7 +62,7 @@ def _summary(claims: list[Claim]) -> str:
 
 
 def _claims(claims: list[Claim]) -> list[str]:
-    """Per claim its words, the verdict, and a table of what was measured where."""
+    """For every claim: its words, the verdict, and a table of the observations."""
     words = {True: "yes", False: "no", None: "open"}
     texts = []
     for claim in claims:
@@ -74,7 +74,7 @@ def _claims(claims: list[Claim]) -> list[str]:
 
 
 def _setup(results: Results) -> str:
-    """What the paper says was done, and what was done here."""
+    """The set-up of the paper compared with that of this run."""
     rows: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
     if (figure2 := results.figure2) is not None:
         n, m = figure2.sizes
@@ -144,7 +144,7 @@ def _speed(results: Results, figure2: Figure2, claims: list[Claim]) -> list[str]
 
 
 def _quiet(figure2: Figure2) -> str:
-    """Whether the machine had anything else to do."""
+    """A remark on whether other processes used the machine."""
     if not figure2.busy:
         return "the machine had little else to do"
     return (
@@ -154,7 +154,7 @@ def _quiet(figure2: Figure2) -> str:
 
 
 def _solver_table(figure2: Figure2, quantity: Callable[[Figure2, Case, str], float]) -> str:
-    """A number per panel and solver."""
+    """A table with a number per panel and solver."""
     solvers = list(dict.fromkeys(solver for _, solver in figure2.runs))
     rows = []
     for case in dict.fromkeys(case for case, _ in figure2.runs):
@@ -165,7 +165,7 @@ def _solver_table(figure2: Figure2, quantity: Callable[[Figure2, Case, str], flo
 
 
 def _normalisation(figure2: Figure2) -> str:
-    """Which readings of the formula the paper's step is compatible with."""
+    """A table of the normalisations for which the paper's step descends."""
     works = dict.fromkeys((MEANT, *OTHERS), True)
     for each in speed_claims(figure2)[-1].observations:
         name = next(name for name in works if f"`{name}`" in each.factors["normalization"])

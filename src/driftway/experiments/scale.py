@@ -1,10 +1,10 @@
-"""How much is computed: the paper's sizes, or a small version that shows within two minutes that all of it runs."""
+"""Sizes of the experiments: those of the paper, or a small version that runs in two minutes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Test seeds are apart from validation seeds, and both from the seeds on which the library's defaults were chosen.
+# Test and validation seeds differ from each other, and from those on which the library's defaults were chosen.
 TEST_SEED, VALIDATION_SEED = 3000, 4000
 
 
@@ -14,14 +14,22 @@ class Scale:
 
     Attributes
     ----------
-    sizes : source and target samples of Figure 2
-    seconds : processor time of a run of Figure 2, with the normalisation for which the paper's step is meant
-    other_seconds : the same with the other normalisations
-    repetitions : of the runs of Figure 2 that are compared
-    strengths : λ by metric, of the grid search of Figure 3
-    time_weights, label_weights : η_t and η_c of the grid search
-    validations, runs : how many streams choose the hyper-parameters, and how many are reported
-    horizons : lengths of the streams, each with hyper-parameters of its own
+    sizes : pair of int
+        Source and target samples of Figure 2.
+    seconds : float
+        Processor time of a run of Figure 2 in the normalisation for which the paper's step is meant.
+    other_seconds : float
+        The same in the other normalisations.
+    repetitions : int
+        Repetitions of the runs of Figure 2 that are compared.
+    strengths : dict
+        The grid of λ for Figure 3, by metric.
+    time_weights, label_weights : tuple of float
+        The grids of η_t and η_c for Figure 3, without 0, which is always added.
+    validations, runs : int
+        The number of streams on which hyper-parameters are chosen, and of those that are reported.
+    horizons : tuple of int
+        Lengths of the streams. Hyper-parameters are chosen for each length.
 
     """
 

@@ -1,4 +1,4 @@
-"""Computations cut into tasks, each saved as soon as it is done: what was killed goes on, what is there is kept."""
+"""Computations as tasks. Each is saved when it is done, so that a killed run continues where it was."""
 
 from __future__ import annotations
 
@@ -20,20 +20,18 @@ from driftway.files.atomic import replacing
 Arrays = dict[str, npt.NDArray[Any]]
 T = TypeVar("T")
 
-# Part of every key: raised when a computation changes, so that older data are not taken for its results.
+# Part of every key. It is raised when a computation changes, so that older data do not count as its results.
 FORMAT = 1
 
 
 class MissingDataError(Exception):
-    """Error of `reproduce(redraw=True)`: the data of a figure have not been computed yet.
+    """Error of `reproduce(redraw=True)` for a figure whose data have not been computed yet.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from driftway.experiments import MissingDataError
-    >>> from driftway.experiments.tasks import Store, Task
+    >>> from driftway.experiments import MissingDataError, reproduce
     >>> try:
-    ...     Store(Path("nowhere")).load(Task("figure1", dict, {}))
+    ...     reproduce(["figure1"], "nowhere", redraw=True)
     ... except MissingDataError:
     ...     print("compute it first")
     compute it first
@@ -43,9 +41,10 @@ class MissingDataError(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """A function of its settings, and the settings; together with FORMAT they are the key of its data.
+    """A function and its settings. Name, settings and `FORMAT` are the key of the data.
 
-    `function` is a module's, so that other processes and machines find it; `settings` are plain JSON values.
+    `function` must be defined in a module, so that other processes can import it. `settings` must be values that JSON
+    has.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Task:
         return f"{self.name}-{hashlib.sha256(self.text.encode()).hexdigest()[:16]}.npz"
 
     def compute(self) -> Arrays:
-        """The arrays; BLAS keeps to one thread, since other tasks run beside this one."""
+        """Computes the arrays. BLAS uses one thread, since other tasks run at the same time."""
         with threadpool_limits(1):
             return self.function(**self.settings)
 
@@ -81,18 +80,18 @@ class Store:
             np.savez_compressed(file, allow_pickle=False, **arrays, task=key)
 
     def load(self, task: Task) -> Arrays:
-        """What was saved for exactly these settings; a file that is damaged counts as none."""
+        """The data that were saved for exactly these settings; raises if there are none or the file is damaged."""
         try:
             with (self.folder / task.file).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError):
-            raise MissingDataError(f"{task.name} has not been computed: {task.text}") from None
+            raise MissingDataError(f"the data of {task.name} are missing, for the settings {task.text}") from None
         if arrays.pop("task").tobytes().decode() != task.text:
-            raise MissingDataError(f"{task.file} holds other data than those of {task.text}")
+            raise MissingDataError(f"{task.file} has the data of other settings than {task.text}")
         return arrays
 
     def has(self, task: Task) -> bool:
-        """Whether a task's data are there."""
+        """Whether the data of a task are saved."""
         try:
             self.load(task)
         except MissingDataError:
@@ -100,9 +99,9 @@ class Store:
         return True
 
     def compute(self, tasks: Iterable[Task], *, jobs: int, progress: bool, label: str) -> None:
-        """Computes what is missing on `jobs` processes, or wherever `joblib.parallel_config` points."""
+        """Computes the missing tasks on `jobs` processes, or on the backend of `joblib.parallel_config`."""
         missing = [task for task in tasks if not self.has(task)]
-        # Results are saved here, not where they were computed: other machines need not see this folder.
+        # This process saves the results, since other machines may not see the folder.
         found = Parallel(n_jobs=jobs, return_as="generator_unordered")(
             delayed(_numbered)(number, task) for number, task in enumerate(missing)
         )
@@ -110,7 +109,7 @@ class Store:
             self.save(missing[number], arrays)
 
     def compute_alone(self, tasks: Iterable[Task], *, progress: bool, label: str) -> None:
-        """Computes what is missing one after another in this process: time is measured, and nobody disturbs."""
+        """Computes the missing tasks one at a time in this process, so that their times can be measured."""
         missing = [task for task in tasks if not self.has(task)]
         for task in shown(iter(missing), len(missing), label, progress):
             self.save(task, task.function(**task.settings))
@@ -121,7 +120,7 @@ def _numbered(number: int, task: Task) -> tuple[int, Arrays]:
 
 
 def shown(items: Iterator[T], total: int, label: str, progress: bool) -> Iterator[T]:
-    """The items, with a progress bar if one is asked for and there is something to do."""
+    """The items, with a progress bar if `progress` is set and there are any."""
     if not progress or not total:
         return items
     try:

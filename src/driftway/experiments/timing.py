@@ -1,4 +1,4 @@
-"""A solver whose start and iterations are timed, and whose plans are judged with the clock stopped."""
+"""Timing of a solver's iterations, without the time of evaluating them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ SEARCHES = 3  # line searches that are timed per run
 
 
 class TimedSolver(Solver):
-    """Runs another solver and writes down, per iteration, the seconds so far and the objective of the rounded plan.
+    """A solver that runs another one and records, per iteration, the time so far and the objective of the rounded plan.
 
-    The seconds are the processor's, of all threads together, so that other work on the machine does not count; `wall`
-    has those of the clock on the wall. Both are the solver's own: certificates, which the loop draws up for everybody,
-    and the evaluation here are left out. The objective is that of the plan rounded onto the marginals, since the plan
-    of an unfinished inner problem may well be below the optimum.
+    `seconds` is processor time of all threads, which other work on the machine hardly affects; `wall` is wall time.
+    Both exclude certificates, which the loop computes for every solver, and the evaluation of the objective here. The
+    plan is rounded onto the marginals first, since an infeasible plan may have an objective below the optimum.
     """
 
     def __init__(self, solver: Solver, budget: float) -> None:
@@ -51,7 +50,7 @@ class TimedSolver(Solver):
         return following
 
     def is_over(self, iteration: Iteration, plan: Plan) -> bool:
-        """A callback for `solve`: stops when the budget is spent."""
+        """Callback for `solve` that stops when the budget is spent."""
         return self.seconds[-1] > self.budget
 
     def _note(self, model: Model, state: State, seconds: float, wall: float) -> None:
@@ -61,9 +60,9 @@ class TimedSolver(Solver):
 
 
 def _search_again(model: Model, before: Any, after: Any, step: float) -> float:
-    """The seconds of the line search that led from one mixture to the next, done once more.
+    """The seconds of the line search between two mixtures, measured by repeating it.
 
-    The other end of the segment is where the step, made longer by 1/t, would have led.
+    The other end of the segment lies 1/t times as far as the step of size t went.
     """
     there = before.here.towards(after.here, 1.0 / step)
     began = process_time()

@@ -1,4 +1,4 @@
-"""From what was measured to a verdict: a claim holds in all cases, in some of them, or in none."""
+"""Verdicts on claims: from measurements in several cases to "confirmed" or "not confirmed"."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ UNDECIDED = "not decided"
 
 @dataclass(frozen=True)
 class Observation:
-    """One case: what it is, as values of named factors; what was measured; and whether the claim is true there.
+    """One case: the values of its factors, what was measured, and whether the claim holds there.
 
-    `held` is None where the data do not decide it.
+    `held` is None if the data do not decide it.
     """
 
     factors: dict[str, str]
@@ -26,7 +26,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Claim:
-    """Words of the paper, what was measured to test them, and the observations."""
+    """A claim: its words in the paper, what was measured to test it, and the observations."""
 
     quote: str
     measure: str
@@ -41,7 +41,7 @@ class Claim:
 
     @property
     def condition(self) -> str:
-        """Where the claim holds, if that is not everywhere: the factor that decides it, or else the cases."""
+        """Where the claim holds, if only in some cases: by the factor that decides it, or else as a list of cases."""
         if self.verdict != CONDITIONAL:
             return ""
         known = [each for each in self.observations if each.held is not None]
