@@ -114,7 +114,7 @@ def test_unsupported_arguments_are_refused() -> None:
         sinkhorn(D.a, D.b, COST, 0.5, method="sinkhorn_stabilized", tau=10.0)
     with pytest.raises(TypeError, match="does not support: line_search"):
         cg(D.a, D.b, COST, 0.5, half_square, itself, line_search=lambda *_: 1.0)
-    with pytest.raises(TypeError, match="cannot honour: alpha_min"):
+    with pytest.raises(TypeError, match="does not support: alpha_min"):
         gcg(D.a, D.b, COST, 0.5, 0.5, half_square, itself, alpha_min=0.1)
 
 
