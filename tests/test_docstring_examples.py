@@ -16,7 +16,10 @@ import pytest
 MODULES = {
     "driftway": None,
     "driftway.adaptation": None,
+    "driftway.cli": None,
     "driftway.engines": "torch",
+    "driftway.experiments": "matplotlib",
+    "driftway.files": None,
     "driftway.geometry": None,
     "driftway.jax": "jax",
     "driftway.plan": None,
@@ -24,7 +27,9 @@ MODULES = {
     "driftway.problem": None,
     "driftway.regularizers": None,
     "driftway.report": None,
+    "driftway.report.figures": "matplotlib",
     "driftway.river": "river",
+    "driftway.skada": "skada",
     "driftway.solvers": None,
     "driftway.torch": "torch",
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+__all__ = ["main"]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command `driftway`.
