@@ -17,7 +17,18 @@ import pytest
 
 from driftway import ContinuousTransportClassifier, ForwardBackward, solve
 from driftway.experiments import claims, figure2, figure3, moons, reproduce, scale, tasks
-from driftway.experiments.figure2 import CGS, ENTROPIC, INDEPENDENT, PAPER, PROCESSOR, WALL, Case, Figure2, Run
+from driftway.experiments.figure2 import (
+    CERTIFIED,
+    CGS,
+    ENTROPIC,
+    INDEPENDENT,
+    PAPER,
+    PROCESSOR,
+    WALL,
+    Case,
+    Figure2,
+    Run,
+)
 from driftway.experiments.figure3 import KINDS, METRICS, Curves, Figure3, Method, Setting
 from driftway.experiments.page import Results, page
 from driftway.experiments.tasks import MissingDataError, Store, Task
@@ -257,12 +268,17 @@ def test_timing_changes_nothing_and_counts_the_iterations_only() -> None:
     assert np.all(np.diff(timed.wall) > 0)
     assert np.all(np.diff(timed.seconds) >= 0)
     assert timed.wall[-1] < ours.trace.seconds[-1]
+    assert np.array_equal(timed.certified, ours.trace.gap)
+    assert len(timed.counted) == len(timed.seconds)
+    assert np.all(np.array(timed.counted) >= np.array(timed.seconds))
 
 
 def test_a_run_knows_when_it_got_where() -> None:
+    gaps = np.array([1.0, 1e-2, 1e-4, 1e-5]), np.array([1.5, 3.0, 6.0, 9.0])
     seconds = np.array([1.0, 2.0, 4.0, 6.0])
-    run = Run(seconds, 3.0 * seconds, np.array([1.0, 1e-3, 1e-5, 1e-7]), np.empty(0))
+    run = Run(seconds, 3.0 * seconds, np.array([1.0, 1e-3, 1e-5, 1e-7]), np.empty(0), *gaps)
     assert (run.seconds_to(1e-4, PROCESSOR), run.seconds_to(1e-4, WALL)) == (4.0, 12.0)
+    assert run.seconds_to(1e-4, CERTIFIED) == 6.0
     assert (run.iterations_to(1e-4), run.seconds_per_iteration) == (2.0, 2.0)
     assert run.seconds_to(1e-8, WALL) == run.iterations_to(1e-8) == np.inf
 
@@ -291,7 +307,8 @@ def made_up_race(
             seconds = (total if np.isfinite(total) else 100.0) * np.array([0.25, 0.5, 1.0])
             searches = np.array([search]) if solver == CGS else np.empty(0)
             objective = np.array([1.0, 1e-2, end])
-            runs[case, solver] = [Run(seconds, wall.get(solver, 1.0) * seconds, objective, searches)]
+            wall_seconds = wall.get(solver, 1.0) * seconds
+            runs[case, solver] = [Run(seconds, wall_seconds, objective, searches, objective, seconds)]
     optimum = {case[:2]: (1.0, 1.0) for case in figure2.cases()}
     return Figure2(runs, optimum, (5000, 1000), 100.0, 2, load)
 

@@ -7,7 +7,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from driftway.experiments.figure2 import CGS, MEANT, PAPER, PROCESSOR, STRENGTHS, WALL, Case, Figure2, Run
+from driftway.experiments.figure2 import (
+    CERTIFIED,
+    CGS,
+    MEANT,
+    PAPER,
+    PROCESSOR,
+    STRENGTHS,
+    WALL,
+    Case,
+    Figure2,
+    Run,
+)
 from driftway.experiments.figure3 import KINDS, METRICS, Curves, Figure3, Method
 from driftway.experiments.verdicts import Claim, Observation
 
@@ -40,6 +51,11 @@ def median_of(runs: list[Run], quantity: Callable[[Run], float]) -> float:
 def seconds_to(figure2: Figure2, case: Case, solver: str, clock: str = PROCESSOR) -> float:
     """The median time to `LEVEL`; infinite if it is not reached."""
     return median_of(figure2.runs[case, solver], lambda run: run.seconds_to(LEVEL, clock))
+
+
+def seconds_certified(figure2: Figure2, case: Case, solver: str) -> float:
+    """The median time to a certified gap of LEVEL, with the certificates; infinite where it is not reached."""
+    return seconds_to(figure2, case, solver, CERTIFIED)
 
 
 def seconds_per_iteration(figure2: Figure2, case: Case, solver: str) -> float:
@@ -79,15 +95,15 @@ def _factors(case: Case) -> dict[str, str]:
 def _faster(figure2: Figure2, panels: list[Case]) -> Claim:
     observations = []
     for case in panels:
-        for clock in (WALL, PROCESSOR):
+        for clock in (WALL, PROCESSOR, CERTIFIED):
             found = speedup(figure2, case, clock)
             factors = {**_factors(case), "clock": clock}
             held = None if clock == WALL and figure2.busy else exceeds(*found, 1.0)
             observations.append(Observation(factors, _ratio_text(*found), held))
     return Claim(
         "“the proposed approach converges faster than CGS”",
-        f"How many times longer CGS takes than Algorithm 1 with α = 10, to a normalised objective of {LEVEL:g}; what "
-        f"is within {MARGIN - 1:.0%} is open",
+        f"How many times longer CGS takes than Algorithm 1 with α = 10, to a normalised objective of {LEVEL:g}, and to "
+        f"a certified gap of {LEVEL:g} where certificates are counted; what is within {MARGIN - 1:.0%} is open",
         observations,
     )
 

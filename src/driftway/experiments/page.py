@@ -12,6 +12,7 @@ from driftway.experiments.claims import (
     MARGIN,
     adaptation_claims,
     mean_accuracy,
+    seconds_certified,
     seconds_per_iteration,
     seconds_to,
     speed_claims,
@@ -134,6 +135,11 @@ def _speed(results: Results, figure2: Figure2, claims: list[Claim]) -> list[str]
         *_claims(claims),
         f"### Seconds of processor time to a normalised objective of {LEVEL:g}\n\n"
         + _solver_table(figure2, seconds_to),
+        f"### Seconds of processor time to a certified gap of {LEVEL:g}, with the certificates\n\n"
+        "This is what the benchmark page (benchmarks/README.md) measures, there on the wall. Who stops at a certified "
+        "gap waits for the certificates, too. Algorithm 1 has a lower bound from its own potentials. The mixtures of "
+        "CGS have none, and the problem linearised at them is solved for it. So Algorithm 1 compares better there than "
+        "above, where only iterations count.\n\n" + _solver_table(figure2, seconds_certified),
         "### Seconds of processor time per iteration\n\n" + _solver_table(figure2, seconds_per_iteration),
         "### The normalisation of the time term\n\n" + _normalisation(figure2),
         _pictures(results, "figure2_normalisation", "What the step α = 10 does in the other normalisations"),

@@ -48,6 +48,11 @@ class ForwardBackward(Solver):
         Whether to linearise J at mixtures of past plans instead of the last one, which takes in the order of
         √(L/ε) iterations instead of L/ε, each as expensive as before. J must be convex. The objective need not
         fall in every iteration.
+    inner_tol : float, optional
+        Marginal error, relative to the mass, to which every backward step is solved at least, from the first one on.
+        Without it backward steps are solved roughly at first and more closely as the gap falls, which is faster.
+        `ForwardBackward(step=alpha, inner_tol=1e-12)` is Algorithm 1 to the letter: its plans are those of exact
+        backward steps. γ₀ is then the entropic plan, or the array given as `init`, which should have the marginals.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class ForwardBackward(Solver):
 
     step: float | Literal["auto"] = "auto"
     accelerate: bool = False
+    inner_tol: float | None = None
 
     steps_in_inverse_cost = True
     expense = ", slow where J is much stronger than the entropy"
@@ -74,6 +80,8 @@ class ForwardBackward(Solver):
         if not self._adapts:
             real_number("step", self.step, minimum=0.0, strict=True)
         flag("accelerate", self.accelerate)
+        if self.inner_tol is not None:
+            real_number("inner_tol", self.inner_tol, minimum=0.0, strict=True)
 
     def check(self, problem: Problem) -> None:
         require_entropy(self, problem)
@@ -87,7 +95,7 @@ class ForwardBackward(Solver):
         return self if self._adapts else replace(self, step=float(self.step) * cost)
 
     def start(self, model: Model, start: Start, accuracy: float) -> State:
-        epsilon = model.epsilon
+        epsilon, accuracy = model.epsilon, self._inner(accuracy)
         if start.log is None:
             log, (f, g, scaled) = model.cost / -epsilon, scaled_potentials(model, start)
         else:
@@ -102,6 +110,7 @@ class ForwardBackward(Solver):
         return state_of(model, point, model.tangent(point), memory, step=np.nan, inner=scaled + inner)
 
     def advance(self, model: Model, state: State, accuracy: float) -> State:
+        accuracy = self._inner(accuracy)
         if self.accelerate:
             return accelerated(model, state, accuracy, adapt=self._adapts)
         gamma, tangent, memory = state.point, state.tangent, state.memory
@@ -122,6 +131,10 @@ class ForwardBackward(Solver):
         offset = next_offset(model, memory.offset, tangent, alpha)
         memory = Memory(following, offset, movement(model, divergence))
         return state_of(model, point, model.tangent(point), memory, alpha, inner)
+
+    def _inner(self, accuracy: float) -> float:
+        """The accuracy of inner problems that is wanted, given what the loop asks for."""
+        return accuracy if self.inner_tol is None else min(accuracy, self.inner_tol)
 
     @property
     def _adapts(self) -> bool:
