@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from problems import REGULARIZERS, Data, data
 from scipy import sparse
 
-from driftway import Custom, GroupLasso, Laplacian, Regularizer, TimeSmoothness, WassersteinTime
+from driftway import (
+    Custom,
+    GroupLasso,
+    Laplacian,
+    PointCloudCost,
+    Problem,
+    Regularizer,
+    TimeSmoothness,
+    WassersteinTime,
+    solve,
+)
+from driftway.arrays.rowwise import Remote
+from driftway.engines import Request, Sweep, Threads
 from driftway.regularizers import MomentRegularizer
 
 N, M = 7, 6
@@ -180,13 +192,30 @@ def test_custom_is_differentiated_by_the_library_named(library: str) -> None:
 
 
 def test_rows_on_a_cluster_are_refused_where_all_are_needed() -> None:
-    class Remote:
+    class Elsewhere(Remote):
         size = 3
 
-        def __by_rows__(self, function: object, *arguments: object) -> None: ...
+        def __by_rows__(self, function: object, *arguments: object, **options: object) -> None: ...
 
     with pytest.raises(TypeError, match=r"WassersteinTime .* use PointCloudCost"):
-        WassersteinTime(np.zeros((4, 2)), np.ones((3, 2))).on(Remote(), np.full(4, 0.25))
+        WassersteinTime(np.zeros((4, 2)), np.ones((3, 2))).on(Elsewhere(), np.full(4, 0.25))
+
+
+def test_transport_within_a_regularizer_runs_on_the_engine_of_the_solve() -> None:
+    shapes: set[tuple[int, int]] = set()
+
+    class Recording(Threads):
+        def sweep(self, request: Request) -> Sweep:
+            shapes.add(request.log.shape)
+            return super().sweep(request)
+
+    d, engine = data(9, 8, seed=1), Recording()
+    J = 2.0 * WassersteinTime(d.Y, d.previous[:5]) + TimeSmoothness(d.Y, d.previous)
+    found = solve(Problem(PointCloudCost(d.X, d.Y), d.a, d.b, epsilon=0.5, regularizer=J), engine=engine)
+    assert {(9, 8), (9, 5), (9, 9)} <= shapes  # the plan, images to the previous cloud, and images to themselves
+    shapes.clear()
+    WassersteinTime(d.Y, d.previous[:5], a=d.a).partials(found.plan)
+    assert {(9, 5), (5, 9)} <= shapes
 
 
 def test_norms_do_not_depend_on_how_a_plan_is_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,11 @@ import numpy.typing as npt
 Double = npt.NDArray[np.float64]
 
 
-@runtime_checkable
-class Remote(Protocol):
-    """An array of rows that live elsewhere."""
+class Remote(ABC):
+    """Base class of arrays whose rows live elsewhere."""
 
-    def __by_rows__(self, function: Callable[..., Double], *arguments: object) -> Double:
+    @abstractmethod
+    def __by_rows__(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """A function of rows, computed where they are."""
 
 

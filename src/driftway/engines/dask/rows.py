@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from driftway.arrays.rowwise import Remote
 from driftway.engines.dask.cluster import Sharding, Value
 
 # Functions that treat rows one by one, as they are used here.
@@ -23,7 +24,7 @@ BY_ROWS: set[Any] = {np.where, np.zeros_like, np.ones_like, np.full_like, np.emp
 BY_ROWS |= {np.hstack, np.column_stack, np.tile}
 
 
-class Rows(NDArrayOperatorsMixin):
+class Rows(NDArrayOperatorsMixin, Remote):
     """An array of n rows, or of n·k entries that were rows of k, in the shards of a cluster.
 
     Made by `Dask.rows`. `meta` is the same array without rows: it knows the dtype and the shape of a row.
