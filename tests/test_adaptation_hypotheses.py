@@ -11,8 +11,8 @@ from scipy.special import softmax
 from scipy.stats import multivariate_t
 from sklearn.linear_model import LogisticRegression
 
-from driftway.adaptation.hypotheses.mix import corrected, earned_mix, estimated_mix
-from driftway.adaptation.hypotheses.sensor_search import search_of
+from driftway.adaptation.hypotheses.mix import MEAN_ERROR, corrected, earned_mix, estimated_mix, inflation
+from driftway.adaptation.hypotheses.sensor_search import RETURN, search_of
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
 from driftway.adaptation.hypotheses.sensors import SensorFit, Sensors
 from driftway.adaptation.hypotheses.time_prior import NU, Prior, Steps
@@ -144,6 +144,27 @@ class TestMix:
             kept.append(not np.allclose(earned_mix(proba, shares, shares, 1.0, 10**6), shares))
         assert np.mean(kept) < 0.05
 
+    def test_a_mean_that_is_slightly_off_is_no_mix_where_classes_overlap(self) -> None:
+        rng, shares = np.random.default_rng(0), np.array([0.5, 0.5])
+        first = 0.52 + 0.05 * rng.normal(size=400)  # a fifth of a deviation, but ten times what chance explains
+        overlapping = np.stack([first, 1.0 - first], axis=1)
+        assert estimated_mix(overlapping, shares, shares, 0.0)[0] > 0.9
+        np.testing.assert_allclose(earned_mix(overlapping, shares, np.array([0.9, 0.1]), 1.0, 1000), shares)
+        apart = np.eye(2)[np.repeat([0, 1], [320, 80])] * 0.98 + 0.01
+        assert earned_mix(apart, shares, shares, 1.0, 1000)[0] > 0.65
+
+    def test_what_errors_of_the_mean_explain_is_that_of_a_gaussian_model(self) -> None:
+        rng = np.random.default_rng(3)
+        proba = softmax(2.0 * rng.normal(size=(80, 3)), axis=1)
+        change = np.array([0.3, -0.5, 0.2])
+        covariance = np.cov(proba.T, bias=True)
+        moved = (covariance @ change)[:2]  # two of three shares are free
+        by_chance = moved @ np.linalg.solve(covariance[:2, :2] / 80, moved)
+        error = MEAN_ERROR**2 * (np.eye(3) - 1 / 3)[:2, :2]
+        with_errors = moved @ np.linalg.solve(covariance[:2, :2] / 80 + error, moved)
+        assert inflation(proba, change) == pytest.approx(by_chance / with_errors)
+        assert inflation(np.tile(proba[:1], (80, 1)), change) == 1.0
+
 
 def far_state(source: SourceView, seed: int = 0) -> SensorState:
     """A state in the middle of a stream."""
@@ -210,6 +231,35 @@ class TestSensors:
         accuracy = {kind: np.mean(fit.posteriors(batch).argmax(axis=1) == y) for kind, fit in fits.items()}
         assert accuracy[BOTH] > 0.9
         np.testing.assert_allclose(fits[BOTH].of_batch(), fits[BOTH].posteriors(batch))
+
+    def test_a_class_that_leaves_is_not_made_up_for_by_the_map(self) -> None:
+        def draw(seed: int, shares: list[float]) -> Array:
+            rng = np.random.default_rng(seed)
+            y = rng.choice(2, size=100, p=shares)[:, None]
+            together, own = rng.normal(size=(100, 1)), rng.normal(size=(100, 6))
+            return 2.0 * y + np.where(y == 0, 0.35, 1.05) * (together + own)
+
+        X, y = np.concatenate([draw(1, [1.0, 0.0]), draw(2, [0.0, 1.0])]), np.repeat([0, 1], 100)
+        source = source_views(X, y, y, np.ones(200), LogisticRegression(), 2)[0]
+        moving, found = Sensors(source, *BOTH), []
+        for stream in (0, 20, 40):
+            state = moving.start()
+            for step, shares in enumerate([[0.5, 0.5]] * 2 + [[0.0, 1.0]] * 4):
+                fit = moving.fit(state, draw(stream + 3 + step, shares))
+                state = fit.state
+                found += [fit.mix[0]] if step > 1 else []
+        # 0.10 if mixes only change little by little, 0.08 if all that do not are drawn to the source's by half.
+        assert np.mean(found) < 0.075
+
+    def test_a_mix_goes_back_or_stays_or_is_any_other(self) -> None:
+        source = view()
+        last, batch = np.array([0.01, 0.49, 0.5]), sample(200, 1)[0]
+        task = search_of(source.classes, True, True, replace(far_state(source), mix=last), source(batch))
+        mixes = {"last": last, "usual": task.usual, "gone": [1e-4, 1e-4, 0.9998]}
+        prices = {name: task.mix_prior(np.array(mix))[0] for name, mix in mixes.items()}
+        assert max(prices["last"], prices["usual"]) < 1.0
+        most = RETURN + np.log(200)  # half of log m for each of two free shares
+        assert prices["gone"] == pytest.approx(most)
 
     def test_who_stands_still_has_no_map_and_any_mix(self) -> None:
         source = view()

@@ -63,6 +63,11 @@ class TestBeliefs:
         shares = after([(0.0, 60.0), (1.0, 0.0), (1.0, 0.0)]).shares
         assert shares[SENSORS] / shares[BOTH] == pytest.approx(np.exp(2.0))
 
+    def test_a_head_start_pays_for_some_of_its_freedom(self) -> None:
+        ideas = [IDEAS[STILL], IDEAS[SENSORS], replace(IDEAS[BOTH], head_start=1.5)]
+        shares = after([(0.0, 60.0), (1.0, 0.0), (1.0, 0.0)], ideas=ideas).shares
+        assert shares[SENSORS] / shares[BOTH] == pytest.approx(np.exp(0.5))
+
     def test_energy_decides_whether_anything_moved(self) -> None:
         assert after([(0.0, 20.0), (0.0, 0.0), (0.0, 0.0)]).shares[STILL] < 0.01
         assert after([(0.0, 0.0), (0.0, 20.0), (0.0, 20.0)]).shares[STILL] > 0.99

@@ -90,12 +90,12 @@ def judged(beliefs: Beliefs, hypotheses: Sequence[Hypothesis], fits: Sequence[Fi
 
 def _shares(hypotheses: Sequence[Hypothesis], misfits: Double, totals: Double) -> Double:
     moves = np.array([hypothesis.moves for hypothesis in hypotheses])
-    freedom = np.array([float(hypothesis.freedom) for hypothesis in hypotheses])
+    price = np.array([hypothesis.freedom - hypothesis.head_start for hypothesis in hypotheses], dtype=np.float64)
     shares = np.zeros(len(hypotheses))
     if moves.any():
-        # Between mixes: a quasi-likelihood ratio, less one nat for every free share.
+        # Between mixes: a quasi-likelihood ratio, less one nat for every free share beyond the head start.
         dispersion = max(1.0, misfits[moves].min() / USUAL_MISFIT) ** DISTRUST
-        shares[moves] = softmax(-(misfits[moves] / dispersion + freedom[moves]))
+        shares[moves] = softmax(-(misfits[moves] / dispersion + price[moves]))
     if (~moves).any():
         still, moving = totals[~moves].min(), totals[moves].min() if moves.any() else np.inf
         dispersion = max(1.0, min(still, moving) / USUAL)

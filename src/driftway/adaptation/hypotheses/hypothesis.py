@@ -75,8 +75,8 @@ class Fit(Protocol):
 class Hypothesis(Protocol):
     """An idea of how batches come from the source.
 
-    `moves` says whether it has a map, `freedom` how many numbers it fits to each batch beside the map, and
-    `head_start` how many nats of evidence against it are needed before those that move are believed as much.
+    `moves` says whether it has a map, and `freedom` how many numbers it fits to each batch beside the map. `head_start`
+    is how many nats of evidence against it are let pass: where nothing moves, beside those that move, else among those.
     """
 
     @property

@@ -12,6 +12,8 @@ Double = npt.NDArray[np.float64]
 ROUNDS, CHANGE = 100, 1e-5
 # A mix answers only if its likelihood ratio is beyond what chance gains in all but this share of batches.
 CHANCE = 0.05
+# The mean of the probabilities that a classifier gives to a class may be off by so much, however many points there are.
+MEAN_ERROR = 0.025
 
 
 def estimated_mix(proba: Double, shares: Double, prior: Double, pseudo_counts: float) -> Double:
@@ -39,11 +41,31 @@ def earned_mix(proba: Double, shares: Double, believed: Double, overdispersion: 
     """The mix to correct answers for: EM around the believed one, shrunk to the source's as far as it has no evidence.
 
     The believed mix counts as half as many points as the batch. The likelihood ratio of the two mixes has K − 1 degrees
-    of freedom, and is larger by m/n by chance as a classifier that learned from n points has errors of its own. What is
-    beyond the quantile of χ² at `CHANCE` is kept, as in James and Stein's rule.
+    of freedom. It is larger by m/n by chance as a classifier that learned from n points has errors of its own, and by
+    `inflation` as it may be off on average. What is beyond the quantile of χ² at `CHANCE` is kept, as in James and
+    Stein's rule.
     """
     mix = estimated_mix(proba, shares, believed, 0.5 * len(proba))
     gain = 2.0 * np.log(np.maximum((proba * (mix / shares)).sum(axis=1), 1e-300)).sum() / overdispersion
-    chance = float(chi2.isf(CHANCE, len(shares) - 1)) * (1.0 + len(proba) / source)
+    chance = float(chi2.isf(CHANCE, len(shares) - 1)) * (
+        inflation(proba, (mix - shares) / shares) + len(proba) / source
+    )
     kept = max(0.0, 1.0 - chance / max(gain, 1e-9))
     return shares + kept * (mix - shares)
+
+
+def inflation(proba: Double, change: Double) -> float:
+    """By which factor errors of the mean probabilities make the likelihood ratio of a changed mix larger, at least 1.
+
+    With u = change of the shares over the shares, the mean of m points is expected to move by Cu, where C is the
+    covariance of the probabilities, and chance alone moves it by C/m: the ratio is m uᵀCu. With errors of the mean of
+    deviation τ as well it is only m uᵀC (C + mτ²I)⁻¹ Cu. Where classes overlap C is small: a mean that is off by 3
+    points looks like a mix that is off by 40.
+    """
+    covariance = np.atleast_2d(np.cov(proba.T, bias=True))
+    moved = covariance @ change
+    told = float(change @ moved)
+    if not told > 1e-12:
+        return 1.0
+    errors = len(proba) * MEAN_ERROR**2 * np.eye(len(change))
+    return told / float(moved @ np.linalg.solve(covariance + errors, moved))

@@ -3,7 +3,11 @@
 For every mix the map is known in closed form (moments, filtered by the prior in time), so that only the mix is
 searched for:
 
-    J(w) = (m ρ / 2φ) · Energy(mapped back, Σ w_k P_k)  +  prior in time  +  α KL(w̄ ‖ w)
+    J(w) = (m ρ / 2φ) · Energy(mapped back, Σ w_k P_k)  +  prior in time  +  prior of the mix
+
+The prior of the mix is a mixture: near the usual one (α KL(w̄ ‖ w) with w̄ = ½(π + last mix)), near the last one, or now
+and then any mix at all, for a price. Otherwise a class that leaves is cheaper to explain by a map that stretches the
+others, and one that is away seems to come back.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from driftway.adaptation.hypotheses.mix import estimated_mix
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
@@ -30,13 +34,16 @@ Flags = npt.NDArray[np.bool_]
 RETURN = 3.0
 # A jump that the tails of the prior do not let pass costs as many nats as a batch may at most leave unexplained.
 SUDDEN = 30.0
-# The prior of the mix counts as so many points.
-MIX_COUNTS = 10.0
+# The prior of a mix near another one counts as so many points; any mix at all costs `RETURN` nats and so many log m for
+# each free share, as in the Bayesian information criterion.
+MIX_COUNTS, FREE_SHARE = 10.0, 0.5
 # A feature whose spread falls below this share of the usual is dead, unless it is a code, which may be the same in all
 # rows; if nearly all are dead, it is the batch that is small.
 DEAD, MOST_DEAD = 0.02, 0.75
 # Points of a batch beyond these add no evidence: by then the model's own errors outweigh chance.
 MOST_EVIDENCE = 300
+# A mix that stays goes back to the source's by this share in every step, so that none runs away where classes overlap.
+BACK = 0.2
 # Steps of the search for a mix, from each of two starts, with the gains renewed between two rounds of it.
 SEARCH, GAIN_ROUNDS = 12, 2
 LEAST_SHARE = 1e-4
@@ -142,7 +149,8 @@ class Search:
         left = best.mix.copy()
         left[group] *= GONE
         told = [
-            self.found(mix, best.anchor).value - self.mix_cost(mix) for mix in (_proper(left / left.sum()), best.mix)
+            self.found(mix, best.anchor).value - self.mix_prior(mix)[0]
+            for mix in (_proper(left / left.sum()), best.mix)
         ]
         return told[0] - told[1]
 
@@ -176,20 +184,25 @@ class Search:
         energy, by_mix, by_point = source.near.energy_with_gradients((y + mean) @ source.directions, mix)
         cost, by_delta, by_eta = self.prior.cost(delta, eta)
         nats = self.nats / self.state.overdispersion
-        value = nats * energy + cost + self.mix_cost(mix)
+        mix_cost, by_prior = self.mix_prior(mix)
+        value = nats * energy + cost + mix_cost
         # The chain rule: the mix moves the mean and the spread that the batch is matched to.
         pulled = by_point @ source.directions.T
         by_variance = (source.variances + source.means**2 - 2.0 * mean * source.means) / (2.0 * variance)
         alive, moving = self.alive, self.moving
         gradient = by_mix + source.means @ (pulled.sum(axis=0) * (1.0 - alive * (1.0 - moving * trust[0]) * stretch))
         gradient = nats * (gradient + by_variance @ (moving * alive * trust[1] * (pulled * y).sum(axis=0)))
-        gradient -= source.means @ (moving * by_delta) + by_variance @ (moving * by_eta)
-        gradient -= MIX_COUNTS * self.usual / mix
+        gradient += by_prior - source.means @ (moving * by_delta) - by_variance @ (moving * by_eta)
         return value, gradient, (energy, Map(log_gain, location - gain * mean), delta, eta)
 
-    def mix_cost(self, mix: Double) -> float:
-        """The prior of the mix, in nats."""
-        return MIX_COUNTS * float(self.usual @ np.log(self.usual / mix))
+    def mix_prior(self, mix: Double) -> tuple[float, Double]:
+        """The negative log-prior of the mix in nats, and its gradient."""
+        last = (1.0 - BACK) * self.state.mix + BACK * self.source.shares
+        near = np.stack([self.usual, last])
+        any_mix = RETURN + FREE_SHARE * (len(mix) - 1) * np.log(self.prior.size)
+        prices = np.append(MIX_COUNTS * (near * np.log(near / mix)).sum(axis=1), any_mix)
+        gradient = -MIX_COUNTS * (softmax(-prices)[:-1] @ near) / mix
+        return -float(logsumexp(-prices)), gradient
 
     def _estimated(self) -> Double:
         """A mix by label shift, with Gaussian classes in the discriminant space around the last map."""
