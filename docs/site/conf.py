@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ["TQDM_DISABLE"] = "1"  # a page needs no progress bars; read when tqdm is imported
 
 import driftway
 
@@ -36,12 +38,12 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "groupwise"
 autodoc_class_signature = "mixed"
 autodoc_preserve_defaults = True
-autodoc_type_aliases = {name: name for name in ("Double", "Labels", "ArrayLike", "Array")}
 python_maximum_signature_line_length = 88
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+napoleon_attr_annotations = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

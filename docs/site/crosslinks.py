@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy.typing as npt
 from docutils import nodes
 from reference import homes
 from sphinx.addnodes import desc_signature, pending_xref
@@ -12,9 +13,26 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
+from sphinx.util.typing import stringify_annotation
 
+COLON = "\ue000"
 ATTRIBUTES = re.compile(r"^(Attributes\n-+\n)(.*?)(?=\n\n|\Z)", re.M | re.S)
-ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : (.*)$", re.M)
+ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : (.*(?:\n .*)*)$", re.M)
+ARRAY = re.compile(
+    r"~?(?:numpy\.)?ndarray\[~?tuple\[~?(?:typing\.)?Any, \.\.\.\], "
+    r"~?(?:numpy\.)?dtype\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\]"
+)
+PAGE = re.compile(r"(?<![`/\w])docs/([\w-]+)\.md")
+
+
+def short_names(homes: dict[str, str]) -> dict[str, str]:
+    """The pages of names without their modules: those of `driftway` itself, and classes elsewhere.
+
+    Functions of other modules have names that are also methods, such as `save`.
+    """
+    pages = sorted(set(homes.values()), key=lambda path: (-path.count("."), path))  # `driftway` comes last and wins
+    names = {path.rpartition(".")[2]: path for path in pages}
+    return {name: path for name, path in names.items() if path == f"driftway.{name}" or name[0].isupper()}
 
 
 class NamesAreLinks(SphinxPostTransform):
@@ -24,11 +42,7 @@ class NamesAreLinks(SphinxPostTransform):
 
     def run(self, **kwargs: Any) -> None:
         """Wraps the literals of a document that are public names."""
-        by_name = {path.rpartition(".")[2]: home for path, home in self.config.homes.items() if path == home}
-        # A name that several modules have is that of `driftway`, whose paths are shortest.
-        for path in sorted(self.config.homes, key=lambda path: (-path.count("."), path)):
-            if self.config.homes[path] == path:
-                by_name[path.rpartition(".")[2]] = path
+        by_name = short_names(self.config.homes)
         seen: set[tuple[int, str]] = set()
         for literal in list(self.document.findall(nodes.literal)):
             text = literal.astext().removesuffix("()")
@@ -63,6 +77,8 @@ def find_home(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: n
 def as_displayed(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Makes of our docstrings what napoleon expects, before it reads them."""
     text = ATTRIBUTES.sub(described, "\n".join(lines))
+    if what == "property":
+        text = text.replace(":", COLON)  # what is before a colon is no type
     shown: list[str] = []
     inside = False
     for line in text.split("\n"):
@@ -72,13 +88,32 @@ def as_displayed(app: Sphinx, what: str, name: str, thing: Any, options: Any, li
             shown += ["::", ""]  # an equation or code
             inside = True
         code = inside or line.lstrip().startswith((">>>", "..."))
-        shown.append(line if code else line.replace("|", r"\|"))  # an absolute value, not a substitution
+        # A bar is an absolute value, not a substitution, and the pages are in the site.
+        shown.append(line if code else PAGE.sub(r":doc:`docs/\1.md </\1>`", line.replace("|", r"\|")))
     lines[:] = shown
 
 
+def with_colons(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Puts the colons back."""
+    lines[:] = [line.replace(COLON, ":") for line in lines]
+
+
+def with_short_types(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """The types of NumPy by the names that they have in the code."""
+    for mode in ("smart", "fully-qualified-except-typing"):
+        long = stringify_annotation(npt.ArrayLike, mode)
+        arguments, result = (text and text.replace(long, "ArrayLike") for text in (arguments, result))
+    short = (text and ARRAY.sub(r"NDArray[\1]", text) for text in (arguments, result))
+    return next(short), next(short)
+
+
 def described(section: re.Match[str]) -> str:
-    """Attributes whose description stands where a type might."""
-    return section[1] + ATTRIBUTE.sub(r"\1\n    \2", section[2])
+    """Attributes whose description stands where a type might; each of several has its own."""
+    return section[1] + ATTRIBUTE.sub(
+        lambda match: "\n".join(f"{name}\n    {match[2]}" for name in re.split(r",\s*", match[1])), section[2]
+    )
 
 
 def begins_display(lines: list[str]) -> bool:
@@ -94,5 +129,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("homes", homes(), "env")
     app.add_post_transform(NamesAreLinks)
     app.connect("missing-reference", find_home)
-    app.connect("autodoc-process-docstring", as_displayed, priority=400)
+    app.connect("autodoc-process-docstring", as_displayed, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", with_colons, priority=600)
+    app.connect("autodoc-process-signature", with_short_types)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

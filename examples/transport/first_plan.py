@@ -34,7 +34,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constra
 for ax, (epsilon, solution) in zip(axes, plans.items(), strict=True):
     gamma = solution.plan.dense()
     for i, j in zip(*np.nonzero(gamma > 0.02 * gamma.max()), strict=True):
-        ax.plot(*zip(X[i], Y[j], strict=True), color="#5b6472", linewidth=1, alpha=gamma[i, j] / gamma.max())
+        ax.plot(*zip(X[i], Y[j], strict=True), color="#5b6472", linewidth=1, alpha=0.5 * gamma[i, j] / gamma.max())
     ax.scatter(*X.T, s=22, label="source", zorder=2)
     ax.scatter(*Y.T, s=22, label="target", zorder=2)
     ax.set_title(f"epsilon = {epsilon}")
