@@ -1,4 +1,4 @@
-"""The classifier that stays right while the data drifts."""
+"""The classifier for drifting data."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ NEIGHBOURS = 5
 
 @documented
 class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
-    """A classifier for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
+    """A classifier for drifting data: `fit` it on a labelled source, then `partial_fit` it on unlabelled batches.
 
-    A batch is taken for a mix of the source's classes under a map. Several hypotheses about mix and map are fitted to
-    it: nothing moved, sensors aged, the mix changed as well, or the source was transported. A judge compares what they
-    leave unexplained, and the answer is that of all hypotheses, by what is believed of each (docs/adaptation.md).
-    `history_` says which was believed and what looked unsafe, `explain()` what moved. The method of the paper is::
+    The model is that a batch has the classes of the source in other proportions, and with features that have moved.
+    Several hypotheses about the movement are fitted to it: nothing moved; sensors aged (a gain and an offset per
+    feature); the proportions changed as well; or the source moved by optimal transport. Predictions are averages over
+    the hypotheses, weighted by how well each has explained the batches (docs/adaptation.md). `history_` has the belief
+    in them and warnings per step, and `explain()` says what moved. The method of the paper is::
 
         ContinuousTransportClassifier(
             metric="euclidean", epsilon=0.4, relative_epsilon=False, scale=None, time_weight=0.3,
@@ -45,21 +46,31 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Notes
     -----
-    Features are numbers; encode categories before. A feature with at most two values on the source is a code: no gain
-    and no offset changes it, as long as batches have no other value in it. Rows with missing values (NaN) take no part
-    in `fit` and `partial_fit`; `predict` fills in the present mean of the feature. `cost` to `motion`, `labels` to
-    `scale`, `tol`, `solver_iterations` and `engine` are parameters of transport.
+    Features must be numbers; encode categories first. A feature with at most two values on the source counts as a code:
+    it has no gain and offset as long as batches have no other value in it. Rows with missing values (NaN) are ignored
+    by `fit` and `partial_fit`; `predict` replaces missing values by the present mean of the feature. `cost` to
+    `motion`, `labels` to `scale`, `tol`, `solver_iterations` and `engine` are parameters of transport.
 
     Attributes
     ----------
-    classes_ : the class labels
-    batch_proba_ : of the last batch, the probabilities of the classes, or the shares that every point received if the
-        transported source answers (m×K)
-    n_features_in_, feature_names_in_, estimator_, images_, history_, n_steps_ : as for all estimators here
+    classes_ : array of shape (K,)
+        The class labels.
+    batch_proba_ : array of shape (m, K)
+        The probabilities of the classes for the points of the last batch; if the transported source predicts, the
+        shares of the classes in the mass that every point received.
+    estimator_ : estimator
+        The fitted estimator that predicts: that of the source, or one trained on the transported source.
+    images_, image_targets_ : array of shape (n, d), (n,)
+        The present positions of the source points, and their labels.
+    history_ : History
+        One record per step, of the last 1,000 steps.
+    n_steps_, n_seen_ : int
+        The number of steps, and of batches with those that were skipped.
+    n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
     --------
-    The classes change sides, and no label tells:
+    The classes rotate until they have changed sides, without any label:
 
     >>> import numpy as np
     >>> from driftway import ContinuousTransportClassifier
@@ -73,7 +84,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     >>> bool(model.score(X @ turn, y) > 0.95)
     True
 
-    All methods, where the second sensor drifts; the estimator of None is one nearest neighbour:
+    All methods, on a stream whose second feature drifts:
 
     >>> y = np.repeat(["low", "high"], 100)
     >>> X = rng.normal(size=(200, 2)) + np.where(y == "high", 5, 0)[:, None]
@@ -94,7 +105,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     >>> bool(abs(model.transform(X) - now).mean() < 0.3), bool(abs(model.inverse_transform(now) - X).mean() < 0.3)
     (True, True)
 
-    A file keeps the state. `load` takes the parameters from it as well, `restore` only the state:
+    The state can be saved. `load` reads parameters and state from the file, `restore` the state only:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -114,9 +125,9 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     _groups_matter = True
 
     def predict_proba(self, X: Any) -> Double:
-        """The probabilities of the classes for points of the present.
+        """Predicts the probabilities of the classes for present points.
 
-        They are averages over all hypotheses about the drift, weighted by how far each is believed.
+        They are averages over the hypotheses about the drift, weighted by the belief in each.
 
         See the example of the class.
 

@@ -1,4 +1,4 @@
-"""Source and batches in one array: `sample_domain` says which row belongs to which.
+"""Estimators for source and batches in one array, where `sample_domain` says which row belongs to which.
 
 Labels follow the convention of domain adaptation libraries: a source has a label ≥ 0, a target a negative one. The
 targets are a sequence of batches in the order of the magnitudes of their labels: −1, then −2, and so on.
@@ -58,12 +58,18 @@ def adapt_domains(
 
 def _declared(kind: type[ContinuousTransport]) -> tuple[Parameter, ...]:
     return (
-        Parameter("transport", None, InstanceOf(kind), "What adapts, with its parameters.", "None is the default one."),
+        Parameter(
+            "transport",
+            None,
+            InstanceOf(kind),
+            "The estimator that follows the drift, with its parameters.",
+            "None is one with default parameters.",
+        ),
     )
 
 
 class DomainTransport(MetaEstimatorMixin, BaseEstimator):
-    """What `DomainTransportClassifier` and `DomainTransportRegressor` share."""
+    """Common base of `DomainTransportClassifier` and `DomainTransportRegressor`."""
 
     __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012 - scikit-learn reads it so
     __metadata_request__predict = {"sample_domain": True}  # noqa: RUF012
@@ -82,11 +88,12 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         X : array or data frame of shape (n, d)
             Source and targets.
         y : array of shape (n,)
-            The values of target rows are not used: any will do, −1 and NaN as well.
-        sample_domain : array of shape (n,), or a number, optional
-            ≥ 0 for the source, < 0 for targets, which follow each other as −1, −2, …; without it everything is source.
+            The targets of the source. Those of other rows are ignored; they may be −1 or NaN.
+        sample_domain : array of shape (n,) or int, optional
+            ≥ 0 for the source, < 0 for targets, which are adapted to in the order −1, −2, …; by default all rows are
+            the source.
         sample_weight : array of shape (n,), optional
-            Non-negative masses of the rows; equal by default.
+            The masses of the rows, non-negative; equal by default.
 
         Returns
         -------
@@ -112,16 +119,16 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[Any]:
-        """The predicted targets of rows, each by the estimator of its domain.
+        """Predicts the targets of rows, each by the estimator of its domain.
 
         See the example of the class.
 
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-        sample_domain : array of shape (m,), or a number, optional
-            The domains of the rows: ≥ 0 for the source, else a target of `fit`. Without it the estimator of the last
-            target predicts all rows.
+        sample_domain : array of shape (m,) or int, optional
+            The domains of the rows: ≥ 0 for the source, else a target of `fit`. By default all rows belong to the last
+            target.
 
         Returns
         -------
@@ -132,7 +139,7 @@ class DomainTransport(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def transport_(self) -> ContinuousTransport:
-        """The transport of the present: that of the last target, or of the source if there is no target.
+        """The fitted estimator after the last target, or that of the source if there is no target.
 
         See the example of the class.
         """
@@ -220,8 +227,8 @@ def _source_targets(y: Any, source: Rows) -> Any:
 class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     """A classifier for a labelled source and a sequence of unlabelled targets in one array.
 
-    It is `ContinuousTransportClassifier` in the form that pipelines, searches and domain adaptation libraries pass
-    around: one `fit(X, y, sample_domain=…)`, which requests `sample_domain` from scikit-learn's metadata routing.
+    It is `ContinuousTransportClassifier` with the interface of pipelines, searches and domain adaptation libraries: one
+    `fit(X, y, sample_domain=…)`, which requests `sample_domain` from scikit-learn's metadata routing.
 
     Parameters
     ----------
@@ -229,11 +236,16 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
 
     Attributes
     ----------
-    classes_ : the class labels
-    source_ : the transport before any target
-    transports_ : by label of a target, the transport as it was after adapting to it
-    transport_ : the transport of the present
-    domains_ : labels of the targets in order
+    classes_ : array of shape (K,)
+        The class labels.
+    source_ : ContinuousTransportClassifier
+        The estimator before any target.
+    transports_ : dict
+        By label of a target, the estimator as it was after adapting to that target.
+    transport_ : ContinuousTransportClassifier
+        The estimator after the last target.
+    domains_ : list of int
+        The labels of the targets, in order.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -267,7 +279,7 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
     _kind = ContinuousTransportClassifier
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> npt.NDArray[np.float64]:
-        """The probabilities of the classes, for each row by the estimator of its domain.
+        """Predicts the probabilities of the classes, for each row by the estimator of its domain.
 
         See the example of the class.
 
@@ -317,10 +329,10 @@ class DomainTransportClassifier(ClassifierMixin, DomainTransport):
 
 @documented
 class DomainTransportRegressor(RegressorMixin, DomainTransport):
-    """A regression for a labelled source and a sequence of unlabelled targets in one array.
+    """A regressor for a labelled source and a sequence of unlabelled targets in one array.
 
-    It is `ContinuousTransportRegressor` in the form that pipelines, searches and domain adaptation libraries pass
-    around: one `fit(X, y, sample_domain=…)`, which requests `sample_domain` from scikit-learn's metadata routing.
+    It is `ContinuousTransportRegressor` with the interface of pipelines, searches and domain adaptation libraries: one
+    `fit(X, y, sample_domain=…)`, which requests `sample_domain` from scikit-learn's metadata routing.
 
     Parameters
     ----------
@@ -328,10 +340,14 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
 
     Attributes
     ----------
-    source_ : the transport before any target
-    transports_ : by label of a target, the transport as it was after adapting to it
-    transport_ : the transport of the present
-    domains_ : labels of the targets in order
+    source_ : ContinuousTransportRegressor
+        The estimator before any target.
+    transports_ : dict
+        By label of a target, the estimator as it was after adapting to that target.
+    transport_ : ContinuousTransportRegressor
+        The estimator after the last target.
+    domains_ : list of int
+        The labels of the targets, in order.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples

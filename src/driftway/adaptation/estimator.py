@@ -1,4 +1,4 @@
-"""Estimators that stay right while the data drifts: a labelled source once, then unlabelled batches for ever."""
+"""Common base of the continuous estimators: `fit` on a labelled source, then `partial_fit` on unlabelled batches."""
 
 from __future__ import annotations
 
@@ -35,17 +35,23 @@ Double = npt.NDArray[np.float64]
 
 
 class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, SourceLearner):
-    """What classifier and regressor share: hypotheses of the drift are fitted to batch after batch, and answer.
+    """Common base of classifier and regressor: hypotheses about the drift are fitted to every batch, and predict.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : as in scikit-learn
-    estimator_ : the estimator that answers: the source's own, or the one trained on the transported source
-    images_ : where the source points are now (n×d)
-    image_targets_ : their targets (n)
-    history_ : a `History`, one record per step, of the last 1,000
-    n_steps_ : steps made
-    n_seen_ : batches seen, with those that were skipped
+    estimator_ : estimator
+        The fitted estimator that predicts: that of the source, or one trained on the transported source.
+    images_ : array of shape (n, d)
+        The present positions of the source points.
+    image_targets_ : array of shape (n,)
+        Their targets.
+    history_ : History
+        One record per step, of the last 1,000 steps.
+    n_steps_ : int
+        The number of steps.
+    n_seen_ : int
+        The number of batches, with those that were skipped.
 
     """
 
@@ -95,18 +101,18 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         self.engine = engine
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learns from a labelled source; forgets everything learned before.
+        """Learns from a labelled source, and forgets everything learned before.
 
         See the example of the class.
 
         Parameters
         ----------
         X : array or data frame of shape (n, d)
-            The source points. Rows with missing values (NaN) take no part; at least two rows must be left.
+            The source points. Rows with missing values (NaN) are ignored; at least two rows must be left.
         y : array of shape (n,)
-            Their targets: class labels, or numbers for a regression.
+            The targets: class labels, or numbers for a regression.
         sample_weight : array of shape (n,), optional
-            Non-negative masses of the source points; equal by default.
+            The masses of the points, non-negative; equal by default.
 
         Returns
         -------
@@ -115,7 +121,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         Raises
         ------
         ValueError
-            If the data cannot be used, or a parameter has no such value. The estimator stays as it was.
+            If the data cannot be used, or a parameter is not valid. The estimator stays as it was.
 
         """
         with all_or_nothing(self):
@@ -125,20 +131,20 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Adapts to one unlabelled batch.
 
-        Rows with missing values take no part. A bad batch raises, or with `on_bad_batch="skip"` warns, and leaves
-        everything as it was. A batch that no hypothesis explains is answered as well as can be and changes no state; a
-        second one is believed.
+        A batch that cannot be used raises an error, or with `on_bad_batch="skip"` a warning, and changes nothing. A
+        batch that no hypothesis explains is predicted as well as possible and does not change the state; a
+        second such batch is followed.
 
         See the example of the class.
 
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            The batch, with the columns of the source.
+            The batch, with the columns of the source. Rows with missing values (NaN) are ignored.
         y : ignored
-            It is there for scikit-learn's sake: batches have no labels.
+            Batches have no labels; the argument is there for the conventions of scikit-learn.
         sample_weight : array of shape (m,), optional
-            Non-negative masses of the points; equal by default.
+            The masses of the points, non-negative; equal by default.
 
         Returns
         -------
@@ -177,7 +183,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The predicted targets of points of the present, that is, distributed as the last batch was.
+        """Predicts the targets of present points, that is, points distributed like the last batch.
 
         See the example of the class.
 
@@ -199,10 +205,10 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         return self._decode(self._chosen(self._told(X)))
 
     def explain(self) -> str:
-        """Says in one sentence what moved since the source.
+        """Describes in one sentence what has moved since the source.
 
-        Shifts of features are in units of their standard deviations on the source. If the shares of classes changed, it
-        says that, too.
+        Shifts of features are in units of their standard deviations on the source. A change of the shares of classes is
+        described, too.
 
         See the example of the class.
 
@@ -217,14 +223,14 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         return in_words(self._voices[0].fit.explain(), list(self._names()), getattr(self, "classes_", []))
 
     def transform(self, X: Any) -> Double:
-        """Carries points from where the source began to the present.
+        """Maps points from the source to the present.
 
         See the example of the class.
 
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            Points distributed as the source was. Missing values stay missing.
+            Points distributed like the source. Missing values stay missing.
 
         Returns
         -------
@@ -240,17 +246,16 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         return self._carry(X, self._first("transform"), self._scaling(self.images_))
 
     def inverse_transform(self, X: Any) -> Double:
-        """Carries points of the present back to where the source began.
+        """Maps present points back to the source.
 
-        A model that was trained on the source, and that cannot be trained again, can thus be used on the points of the
-        present.
+        So a model that was trained on the source, and cannot be trained again, can predict present points.
 
         See the example of the class.
 
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            Points distributed as the last batch was. Missing values stay missing.
+            Points distributed like the last batch. Missing values stay missing.
 
         Returns
         -------
@@ -267,7 +272,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
 
     @property
     def images_(self) -> Double:
-        """Where the points of the source are now (n×d), in the units of the data.
+        """The present positions of the source points (n×d), in the units of the data.
 
         See the example of the class.
         """
@@ -287,7 +292,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
 
     @property
     def n_steps_(self) -> int:
-        """The number of batches that were adapted to since `fit`, without those that were skipped.
+        """The number of batches adapted to since `fit`, without skipped ones.
 
         See the example of the class.
         """

@@ -1,7 +1,7 @@
-"""Map models: from the raw barycentric images of the source to the images that are believed.
+"""Map models: from the barycentric images of the source to its new positions.
 
-Raw images shrink, because entropy averages over targets, and they follow the noise of a small batch. A model of
-few parameters undoes both.
+Barycentric images shrink, because entropy averages over targets, and they follow the noise of a small batch. A model
+with few parameters corrects both.
 """
 
 from __future__ import annotations
@@ -24,15 +24,32 @@ SAMPLE = 500  # points from which a typical distance is taken
 
 @runtime_checkable
 class MapModel(Protocol):
-    """One method: the images that are believed, given the barycentric ones."""
+    """Protocol of map models. `AffineMap`, `BarycentricMap` and `KernelMap` have its one method."""
 
     def images(self, points: Double, barycentric: Double, weights: Double, size: int) -> Double:
-        """The images of `points`, whose barycentric images come from a batch of `size` points."""
+        """Computes the new positions of points.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+            The positions of the source before the step.
+        barycentric : array of shape (n, d)
+            Their barycentric images under the plan.
+        weights : array of shape (n,)
+            The masses of the points.
+        size : int
+            The number of points in the batch.
+
+        Returns
+        -------
+        array of shape (n, d)
+
+        """
 
 
 @dataclass(frozen=True)
 class BarycentricMap:
-    """The raw barycentric images, as in the paper: the name of this map is "barycentric".
+    """The map `map="barycentric"`: the barycentric images themselves, as in the paper.
 
     Examples
     --------
@@ -50,12 +67,12 @@ class BarycentricMap:
 
 @dataclass(frozen=True)
 class AffineMap:
-    """An affine map, its linear part shrunk towards the identity: the name of this map is "affine".
+    """The map `map="affine"`: an affine map whose linear part is shrunk towards the identity.
 
     Parameters
     ----------
     ridge : float
-        The shrinkage for a batch of as many points as features; it falls with the size of the batch.
+        The shrinkage for a batch with as many points as features; in others it is inversely proportional to the size.
 
     Examples
     --------
@@ -84,16 +101,14 @@ class AffineMap:
 
 @dataclass(frozen=True)
 class KernelMap:
-    """An affine map and a smooth remainder, by kernel ridge regression; the name of this map is "kernel".
-
-    The kernel is Gaussian.
+    """The map `map="kernel"`: an affine map plus a smooth remainder, by kernel ridge regression with a Gaussian kernel.
 
     Parameters
     ----------
     bandwidth : float
-        Of the kernel, in units of the median distance between source points; positive.
+        The bandwidth of the kernel, positive, in units of the median distance between source points.
     ridge : float
-        As for `AffineMap`; also the regularisation of the remainder.
+        The shrinkage of the affine map, as for `AffineMap`, and the regularisation of the remainder.
 
     Examples
     --------

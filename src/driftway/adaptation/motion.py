@@ -1,6 +1,6 @@
-"""Motion models: where the carried source will be when the next batch comes.
+"""Motion models: the expected positions of the source when the next batch comes.
 
-The prediction is the source of the next cost and the target of the time regulariser.
+They are the source of the next cost, and the target of the time regulariser.
 """
 
 from __future__ import annotations
@@ -17,26 +17,42 @@ from driftway.arrays.validation import flag, real_number
 Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
 
-# Target points that a class must have for its own velocity to be believed by half.
+# Batch points of a class at which its own velocity has a weight of one half.
 CLASS_COUNT = 5.0
 
 
 @runtime_checkable
 class MotionModel(Protocol):
-    """One method: where the points will be."""
+    """Protocol of motion models. `AffineMotion` and `Rest` have its one method."""
 
     def predict(
         self, before: Double, now: Double, velocity: Double, groups: Groups, weights: Double, size: int
     ) -> Double:
-        """The next places of points that went from `before` to `now`, when their velocity was taken for `velocity`.
+        """Predicts the next positions of points.
 
-        `groups` numbers the classes of the points; `size` is the size of the batch that `now` was found by.
+        Parameters
+        ----------
+        before, now : array of shape (n, d)
+            The positions of the points before and after the step.
+        velocity : array of shape (n, d)
+            Their velocity as it was predicted before the step.
+        groups : array of shape (n,)
+            The classes of the points, as indices.
+        weights : array of shape (n,)
+            The masses of the points.
+        size : int
+            The number of points in the batch.
+
+        Returns
+        -------
+        array of shape (n, d)
+
         """
 
 
 @dataclass(frozen=True)
 class Rest:
-    """A motion model without motion, as in the paper: points are expected to stay where they are.
+    """The motion `motion=None`: points are expected to stay, as in the paper.
 
     Examples
     --------
@@ -57,20 +73,20 @@ class Rest:
 
 @dataclass(frozen=True)
 class AffineMotion:
-    """A motion model with one affine velocity for all points, optionally with a translation per class.
+    """The motions "affine" and "classes": an affine velocity for all points, and optionally a translation per class.
 
     Parameters
     ----------
     gain : float in [0, 1]
-        The share of the newest velocity in the running average: 1 for fast drift, less for slow drift in noise.
+        The share of the newest velocity in the running average: 1 for fast drift, less for slow drift with noise.
     ridge : float
-        Shrinkage of the linear part for a batch of as many points as features.
+        The shrinkage of the linear part for a batch with as many points as features.
     by_class : bool
-        Whether classes have translations of their own.
+        Whether each class has a translation of its own, as for "classes".
 
     Examples
     --------
-    What moved by 2 is expected to move by 2 again:
+    Points that moved by 2 are expected to move by 2 again:
 
     >>> import numpy as np
     >>> from driftway.adaptation import AffineMotion

@@ -1,4 +1,4 @@
-"""The parameters of the continuous estimators, declared once; `driftway.arrays.parameters` says who reads this."""
+"""The parameters of the continuous estimators, declared once; `driftway.arrays.parameters` says what uses them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway.adaptation.motion import MotionModel
 from driftway.adaptation.renewal import Renewal
 from driftway.arrays.parameters import CheckedLater, Flag, OneOf, Parameter, Real, Whole
 
-# Types, so that the command line offers the same names and a type checker knows them.
+# Types, for the choices of the command line and for type checkers.
 HypothesesName = Literal["auto", "sensors", "transport"]
 CostName = Literal["sequential", "static"]
 MapName = Literal["auto", "barycentric", "affine", "kernel"]
@@ -28,7 +28,7 @@ CLASSIFIER = (
         "estimator",
         "auto",
         CheckedLater('"auto", None or a scikit-learn classifier'),
-        "What answers.",
+        "The classifier that predicts.",
         '"auto" is a calibrated vote of usual classifiers, chosen on the source alone and fitted once; None is '
         "1-nearest-neighbour, as in the paper. On the transported source it is trained at every step, so there "
         '"auto" is 5 nearest neighbours, or 1 where transport is the only hypothesis.',
@@ -37,22 +37,22 @@ CLASSIFIER = (
         "hypotheses",
         "auto",
         OneOf(get_args(HypothesesName)),
-        "What may drift: gains, offsets and the mix of classes; all that transport follows; or both.",
-        '"auto" is both, and transport alone where a map, a motion, a static cost, labels or a renewed source was '
-        "asked for.",
+        "What may drift: sensors (gains, offsets, the mix of classes), anything that transport can follow, or both.",
+        '"auto" is both, or transport alone if `map`, `motion`, `cost="static"`, `labels` or `source="renewed"` is '
+        "given.",
     ),
     Parameter(
         "cost",
         "sequential",
         OneOf(get_args(CostName)),
-        "Transport from where the source was carried to, or always from where it began.",
+        "Take the cost from the present positions of the source, or always from the original ones.",
     ),
     Parameter(
         "metric",
         "sqeuclidean",
         CheckedLater("str or callable"),
-        "The ground cost: any metric of SciPy's cdist, by its name.",
-        "Or a function of two arrays of points: see `PointCloudCost`.",
+        "The ground cost: the name of a metric of SciPy's cdist.",
+        "It may also be a function of two arrays of points, as for `PointCloudCost`.",
     ),
     Parameter(
         "epsilon",
@@ -71,102 +71,104 @@ CLASSIFIER = (
         "time_weight",
         0.0,
         Real(zero=True),
-        "How firmly the source's images stay near where they are expected.",
+        "The weight of the time regulariser, which keeps images of the source near their expected positions.",
         "η_t of the paper, in the `mean` normalisation of `TimeSmoothness`.",
     ),
     Parameter(
         "label_weight",
         0.0,
         Real(zero=True),
-        "How firmly classes are kept apart, in the units of ε.",
-        "η_c of the paper: the weight of the group lasso.",
+        "The weight of the group lasso, which keeps classes apart, in the units of ε.",
+        "η_c of the paper.",
     ),
     Parameter(
         "map",
         "auto",
         OneOf(get_args(MapName), protocol=MapModel),
-        "How images of the source are made of the raw barycentric ones; goes with `motion`.",
+        "The model that turns barycentric images of the source into its new positions; give it with `motion`.",
     ),
     Parameter(
         "motion",
         "auto",
         OneOf(get_args(MotionName), none=True, protocol=MotionModel),
-        "Where the source is expected next; goes with `map`.",
-        "None is where it is.",
+        "The model that predicts the next positions of the source; give it with `map`.",
+        "None predicts that they stay.",
     ),
     Parameter(
         "labels",
         "auto",
         OneOf(get_args(LabelsName), protocol=Labels),
-        "What the estimator is trained on: the mapped source, or the batch with labels read off the plan.",
+        "The training data of the estimator: the mapped source, or the batch with labels from the plan.",
     ),
     Parameter(
         "source",
         "kept",
         OneOf(get_args(SourceName), protocol=Renewal),
-        "Whether the source keeps its points, or the labelled batch takes its place.",
+        "Whether the source keeps its points, or is replaced by the batch with its predicted labels.",
     ),
     Parameter(
         "marginals",
         "balanced",
         OneOf(get_args(MarginalsName), protocol=Marginals),
-        "Whether classes have the same masses in every batch as in the source, or these are estimated.",
+        "The masses of the classes in a batch: as in the source, or estimated.",
     ),
     Parameter(
         "clusters",
         True,
         Flag(),
-        "Whether classes that are clusters may be followed as Gaussians with free masses.",
-        'The labelled data tell which are; only where map and motion are "auto", the cost is sequential and the '
-        "source kept.",
+        "Whether to follow classes that are clusters as Gaussians with free masses.",
+        'The labelled data decide which classes are. It has an effect only if `map` and `motion` are "auto", the cost '
+        "is sequential and the source is kept.",
     ),
     Parameter(
         "scale",
         "auto",
         OneOf(get_args(ScaleName), none=True),
-        "Units of the features: one for all, one for each, or as they are.",
-        '"auto" asks the labelled data.',
+        "How to scale the features: all by one number, each by its own, or not.",
+        '"auto" chooses on the labelled data.',
     ),
     Parameter(
         "stay",
         True,
         Flag(),
-        "Whether it is a hypothesis that nothing moved, so that the source's own answers may stay.",
+        "Whether one of the hypotheses is that nothing moved.",
     ),
     Parameter(
         "on_bad_batch",
         "raise",
         OneOf(get_args(BadBatchName)),
         "What to do with a batch that cannot be used: other columns, infinities, all points equal.",
+        '"skip" warns and changes nothing.',
     ),
-    Parameter("tol", 1e-5, Real(), "The certified gap at which a plan counts as solved."),
-    Parameter("solver_iterations", 1000, Whole(), "Iterations of the solver for a plan, at the most."),
+    Parameter("tol", 1e-5, Real(), "The tolerance for the certified gap of a plan."),
+    Parameter("solver_iterations", 1000, Whole(), "The largest number of solver iterations for a plan."),
     Parameter(
         "engine",
         None,
         CheckedLater("an `Engine` or None"),
-        "Where plans are computed, as for `driftway.solve`.",
+        "The engine that computes plans, as for `driftway.solve`.",
         "None is the threads of this machine.",
     ),
 )
 
-# What a regression says otherwise.
+# What differs for a regression.
 _OTHERWISE: dict[str, dict[str, Any]] = {
     "estimator": {
         "accepts": CheckedLater('"auto", None or a scikit-learn regressor'),
+        "meaning": "The regressor that predicts.",
         "details": '"auto" is the mean of those among random forest, ridge regression and 5 nearest neighbours that '
         "do best on the source; None is 1-nearest-neighbour. On the transported source it is trained at every step, "
         'so there "auto" is 1-nearest-neighbour, too.',
     },
     "hypotheses": {
-        "meaning": "What may drift: gains, offsets and the mix of parts of the targets' range; or all that transport "
-        "follows.",
-        "details": '"auto" is the former, and the latter where a map, a motion, a static cost, labels or a renewed '
-        "source was asked for.",
+        "meaning": "What may drift: sensors (gains, offsets, the distribution of targets), or anything that transport "
+        "can follow.",
+        "details": '"auto" is "sensors", or transport alone if `map`, `motion`, `cost="static"`, `labels` or '
+        '`source="renewed"` is given.',
     },
     "label_weight": {
         "accepts": CheckedLater("float"),
-        "meaning": "Has no effect on a regression.",
+        "meaning": "It has no effect on a regression.",
         "details": "",
     },
 }

@@ -1,4 +1,4 @@
-"""The regression that stays right while the data drifts."""
+"""The regressor for drifting data."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from driftway.arrays.parameters import documented
 
 Double = npt.NDArray[np.float64]
 
-BINS = 5  # parts of the targets' range, of equal mass, whose shares may change as those of classes do
+BINS = 5  # parts of the targets' range, of equal mass; their shares may change as those of classes do
 
 
 @documented
 class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
-    """A regression for drifting data: `fit` a labelled source, then `partial_fit` unlabelled batches for ever.
+    """A regressor for drifting data: `fit` it on a labelled source, then `partial_fit` it on unlabelled batches.
 
-    It works as `ContinuousTransportClassifier` does. In the place of classes there are parts of the targets' range,
-    whose mix may change.
+    It works like `ContinuousTransportClassifier`. In the place of classes it has five parts of the range of targets,
+    whose proportions may change.
 
     Parameters
     ----------
@@ -34,12 +34,17 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
 
     Attributes
     ----------
-    batch_values_ : the values of the points of the last batch (m)
+    batch_values_ : array of shape (m,)
+        The predicted values of the points of the last batch.
+    estimator_ : estimator
+        The fitted estimator that predicts: that of the source, or one trained on the transported source.
+    images_, image_targets_ : array of shape (n, d), (n,)
+        The present positions of the source points, and their targets.
+    history_ : History
+        One record per step, of the last 1,000 steps.
+    n_steps_, n_seen_ : int
+        The number of steps, and of batches with those that were skipped.
     n_features_in_, feature_names_in_ : as in scikit-learn
-    estimator_ : the estimator that answers: the source's own, or the one trained on the transported source
-    images_ : where the source points are now (n×d)
-    history_ : one record per step
-    n_steps_ : steps made
 
     Examples
     --------
@@ -66,7 +71,7 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
 
     @property
     def batch_values_(self) -> Double:
-        """The values that the points of the last batch were given (m).
+        """The predicted values of the points of the last batch (m).
 
         They exist after the first `partial_fit`.
 

@@ -1,4 +1,4 @@
-"""Choosing hyper-parameters when no target has a label."""
+"""Choosing hyper-parameters without target labels."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sklearn.pipeline import Pipeline
 
 from driftway.adaptation.estimator import ContinuousTransport
 
-TIE = 0.01  # what an energy distance of one is worth in accuracy
+TIE = 0.01  # accuracy that an energy distance of one costs
 
 
 class CircularScore:
-    """A scorer for scikit-learn's search tools that needs no target labels: circular validation.
+    """A scorer for scikit-learn's searches that needs no target labels: circular validation.
 
-    The estimator adapts from the source through all batches; then the last batch, with the labels it was given,
-    is a source itself, and a copy adapts back through the batches to the points of the first source, where labels
-    are known. Settings that lose the classes on the way there or back score low (Bruzzone & Marconcini 2010). Of
-    settings that do not, the one is better that expected the batches better: a hundredth of the mean energy distance
-    between expectation and batch is subtracted.
+    The estimator adapts from the source through all batches. Then a copy is fitted on the last batch with its predicted
+    labels, and adapts back through the batches to the source, whose labels are known. The score is the accuracy there:
+    settings that lose the classes on the way score low (Bruzzone & Marconcini 2010). To decide between settings that do
+    not, a hundredth of the mean energy distance between expected and real batches is subtracted.
 
     Parameters
     ----------
     batches : sequence of arrays
+        The unlabelled batches, in order.
 
     Examples
     --------
@@ -54,9 +54,23 @@ class CircularScore:
         self.batches = batches
 
     def __call__(self, estimator: ContinuousTransport | Pipeline, X: Any, y: Any) -> float:
-        """The score of the way there and back on the labelled source.
+        """Computes the score of an estimator.
 
-        The last step of a pipeline adapts; the steps before it are fitted on the source.
+        See the example of the class.
+
+        Parameters
+        ----------
+        estimator : ContinuousTransportClassifier, ContinuousTransportRegressor or Pipeline
+            The last step of a pipeline adapts; the steps before it are fitted on the source.
+        X : array of shape (n, d)
+            The source points.
+        y : array of shape (n,)
+            Their targets.
+
+        Returns
+        -------
+        float
+
         """
         if isinstance(estimator, Pipeline):
             before = clone(estimator[:-1]).fit(X, y)

@@ -1,4 +1,4 @@
-"""A stream of batches, adapted to one after another."""
+"""Adapting to a stream of batches."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -17,9 +17,12 @@ class Adapted(NamedTuple):
 
     Attributes
     ----------
-    key : the key of the batch, or its number from 0
-    predicted : the predictions for its rows; empty if it was skipped
-    record : the record of the step, as in `history_`; `None` if it was skipped
+    key : object
+        The key of the batch, or its number from 0.
+    predicted : array
+        The predictions for its rows; empty if it was skipped.
+    record : Record or None
+        The record of the step, as in `history_`; None if the batch was skipped.
 
     Examples
     --------
@@ -45,23 +48,25 @@ def adapt_stream(
     state: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> Iterator[Adapted]:
-    """Adapts a fitted estimator to batch after batch, and predicts each after adapting to it.
+    """Adapts a fitted estimator to batches one after another, and predicts each after adapting to it.
 
     Parameters
     ----------
     estimator : ContinuousTransportClassifier or ContinuousTransportRegressor
-        Fitted on the labelled source. It is changed as the stream goes.
-    batches : iterable of arrays or data frames, or of pairs (key, batch) as a grouped data frame yields
+        Fitted on the labelled source. It is changed by every batch.
+    batches : iterable
+        Arrays or data frames, or pairs (key, batch) as a grouped data frame yields them.
     state : path, optional
-        Where the estimator is saved after every batch, before its predictions are yielded. If the file is there
-        already the stream resumes: the estimator takes that state, and the batches it has seen are passed over. So
-        no batch is adapted to twice, and predictions that were lost on the way are not yielded again.
+        The file in which the estimator is saved after every batch, before its predictions are yielded. If the file
+        exists, the stream resumes: the estimator takes that state, and skips the batches that it has seen. So no batch
+        is adapted to twice, and lost predictions are not yielded again.
     progress : bool
         Whether to show a progress bar; needs the extra `driftway[progress]`.
 
     Yields
     ------
-    Adapted : (key, predicted, record); keys are numbers from 0 if the batches have none.
+    Adapted
+        The tuple (key, predicted, record). Keys are numbers from 0 if the batches have none.
 
     Examples
     --------

@@ -2,10 +2,10 @@
 
 
 class AdaptationWarning(UserWarning):
-    """Warning that a step of adaptation looks unsafe; its text says why.
+    """Warning that a step of adaptation may be wrong; its text says why.
 
-    It is issued by `partial_fit`, for example if a batch is unlike everything seen before, and by a batch that is
-    skipped with `on_bad_batch="skip"`. The same text is in the column `warning` of `history_`.
+    `partial_fit` issues it, for example if a batch is unlike all seen before, or if it is skipped because of
+    `on_bad_batch="skip"`. The text is also in the column `warning` of `history_`.
 
     Examples
     --------
