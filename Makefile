@@ -17,8 +17,8 @@ test-all: .venv-all/ready
 	$(ALL)/mypy
 	$(ALL)/pytest $(ARGS)
 
-# Random problems, each judged by an evaluation that shares no code with the library. It can be stopped and goes on where it
-# was: make fuzz ARGS="--problems 5000 --seed 1 --record fuzz.jsonl"
+# Random problems, streams, damaged files and killed runs, judged by code that shares none with the library. It can be
+# stopped and goes on where it was: make fuzz ARGS="--problems 5000 --streams 1000 --minutes 60 --record fuzz.jsonl"
 fuzz: .venv/test
 	$(BIN)/python -m tests.campaign $(ARGS)
 

@@ -21,6 +21,7 @@ BAD = {
     "single": np.ones((1, 2)),
     "text": np.array([["a", "b"], ["c", "d"]]),
     "flat": np.arange(6.0),
+    "far": 1e150 * np.arange(6.0).reshape(3, 2),
 }
 
 

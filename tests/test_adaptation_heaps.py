@@ -297,3 +297,14 @@ def clone_score(X: Array, y: Array):
     from sklearn.neighbors import KNeighborsClassifier
 
     return KNeighborsClassifier(1).fit(X, y).score
+
+
+def test_a_heap_of_equal_points_has_no_halves() -> None:
+    """Codes: all points of a heap may be one, which has no axis to divide it along."""
+    X, y = np.array([[0.0], [1.0]] * 20), np.arange(40) // 2 % 3
+    heaps = heaps_of(X, y, np.ones(40), [1, 1, 1])
+    batch = np.array([[0.0], [1.0], [1.0]] * 10)
+    taken = np.stack([batch[:, 0] == 0.0, batch[:, 0] == 1.0, np.zeros(30)]).astype(float)
+    split = heaps._split(batch, taken)
+    assert len(split.means) == 3
+    assert np.isfinite(split.evidence).all()

@@ -9,9 +9,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from driftway import ForwardBackward, GroupLasso, PointCloudCost, Problem, TimeSmoothness, solve
+from driftway.geometry import Dense
+from driftway.plan.sinkhorn import balance
 
 pytest.importorskip("torch")
 
+TYPES = ("float32", "float64")
 RNG = np.random.default_rng(0)
 X, Y, PREVIOUS = RNG.normal(size=(12, 2)), RNG.normal(size=(9, 2)), RNG.normal(size=(12, 2))
 
@@ -66,3 +69,22 @@ def test_small_problems_take_few_sweeps_in_float64() -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         solve(problem, ForwardBackward(), engine=torch, max_iter=20)
     assert sweeps < 500
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.03, 0.01, 0.003, 0.001])
+def test_float32_does_not_look_for_digits_that_it_has_not(epsilon: float) -> None:
+    """Quasi-Newton steps beyond its precision were made until none were left, 1,000 of them."""
+    log, a, b = Dense(-np.abs(X[:, None] - Y).sum(axis=2) / epsilon), np.full(12, 1 / 12), np.full(9, 1 / 9)
+    found = balance(log, a, b, np.zeros(12), np.zeros(9), tol=1e-12, max_iter=1000, engine=engine("float32"))
+    assert found.n_iter < 500
+    assert found.error < 1e-3
+
+
+def test_a_slow_solve_in_float32_says_so() -> None:
+    problem = Problem(PointCloudCost(X, Y), epsilon=0.05, regularizer=TimeSmoothness(Y, PREVIOUS, 8.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        messages = {t: solve(problem, ForwardBackward(), engine=engine(t), max_iter=12).message for t in TYPES}
+    assert "float64 is faster" in messages["float32"]
+    assert "float64 is faster" not in messages["float64"]
+    assert all("slow where J is much stronger" in message for message in messages.values())

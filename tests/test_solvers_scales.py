@@ -196,3 +196,15 @@ def test_a_conditional_gradient_without_descent_stops() -> None:
     assert s.n_iter < 5_000
     assert s.trace.step[-1] == 0.0
     assert "rounding allows no further progress" in s.message
+
+
+def test_rounding_of_large_potentials_is_no_contradiction() -> None:
+    """Potentials of 1e6 make entries of ten digits: the bound is above the value by more than its sum's rounding."""
+    X = np.array([[-0.21, 0.89], [0.17, -0.20], [-1.30, 0.06]])
+    Z = np.array([[7.01, 5.33], [5.46, 5.19], [4.93, 6.17], [7.37, 7.00]])
+    previous = np.array([[0.11, 0.99], [0.45, -0.29], [-1.53, -0.47]])
+    a = np.array([0.55, 0.07, 0.39])
+    problem = Problem(PointCloudCost(X, Z), a / a.sum(), epsilon=0.036, regularizer=TimeSmoothness(Z, previous, 3000.0))
+    solution = solve(problem, DualAscent())
+    assert solution.converged, solution.message
+    assert solution.lower_bound <= solution.value

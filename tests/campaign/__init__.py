@@ -1,5 +1,5 @@
-"""A campaign of random problems, each judged by an evaluation that shares no code with the library.
+"""A campaign of random trials, each judged by code that shares none with the library.
 
-`python -m tests.campaign --problems 1000 --seed 0` (or `make fuzz`). Every kind of trial has a module with
-`draw`, `run`, `simpler` and `reproducer`; `KINDS` in `__main__` names them.
+`make fuzz ARGS="--problems 1000 --streams 200 --files 500 --kills 20 --seed 0"`. Every kind of trial has a module with
+`draw` (a specification that JSON can hold), `run`, `simpler` and `close`; `KINDS` in `__main__` names them.
 """

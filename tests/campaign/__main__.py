@@ -1,4 +1,4 @@
-"""The command: draws problems, runs them, simplifies what fails, and can be stopped and resumed."""
+"""The command: draws trials, runs them, simplifies what fails, and can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from . import solves
-from .specs import Spec
+from . import files, kills, problems, streams
+
+Spec = dict[str, Any]
 
 # One module per kind of trial.
-KINDS = {"solves": solves}
-SIMPLIFICATIONS = 60  # trials that one failure may take
+KINDS = {"problems": problems, "streams": streams, "files": files, "kills": kills}
+SIMPLIFICATIONS = 40  # trials that one failure may take
 
 
 def trial_rng(seed: int, kind: str, number: int) -> np.random.Generator:
@@ -25,7 +28,7 @@ def trial_rng(seed: int, kind: str, number: int) -> np.random.Generator:
 
 
 def simplified(kind: str, spec: Spec, failure: str, budget: int = SIMPLIFICATIONS) -> Spec:
-    """The simplest problem that was found to fail in the same way."""
+    """The simplest trial that was found to fail in the same way."""
     module = KINDS[kind]
     while True:
         for candidate in module.simpler(spec):
@@ -39,65 +42,101 @@ def simplified(kind: str, spec: Spec, failure: str, budget: int = SIMPLIFICATION
             return spec
 
 
+def mixed(wanted: Mapping[str, int], first: int = 0) -> Iterator[tuple[str, int]]:
+    """The trials of all kinds, in an order in which every part of the campaign has the same shares of each."""
+    places = ((kind, number, (number + 0.5) / count) for kind, count in wanted.items() for number in range(count))
+    for kind, number, _ in sorted(places, key=lambda place: place[2]):
+        yield kind, first + number
+
+
 def campaign(
-    kind: str,
     seed: int,
-    numbers: range,
+    trials: Iterator[tuple[str, int]],
     tell: Callable[[str], None],
     seconds: float = float("inf"),
     record: Path | None = None,
     simplify: bool = True,
 ) -> tuple[int, int, dict[str, int]]:
     """Runs trials; how many were run, how many failed, and the counts of what they told."""
-    module, done, failed, totals = KINDS[kind], 0, 0, {}
-    finished = set()
-    if record is not None and record.exists():
-        finished = {(e["kind"], e["seed"], e["number"]) for e in map(json.loads, record.read_text().splitlines())}
+    done, failed, totals = 0, 0, {}
+    finished = set() if record is None else {(e["kind"], e["seed"], e["number"]) for e in entries(record)}
+    if record is not None and record.exists() and not record.read_bytes().endswith(b"\n"):
+        with record.open("a") as file:
+            file.write("\n")
     began = time.monotonic()
-    for number in numbers:
-        if (kind, seed, number) in finished:
-            continue
-        if time.monotonic() - began > seconds:
-            break
-        spec = module.draw(trial_rng(seed, kind, number))
-        outcome = module.run(spec)
-        done += 1
-        for name, count in outcome.counts.items():
-            totals[name] = totals.get(name, 0) + count
-        for name in sorted({failure.kind for failure in outcome.failures}):
-            first = next(failure for failure in outcome.failures if failure.kind == name)
-            tell(f"FAILURE {kind} seed={seed} number={number}: {name}, {first.run}: {first.detail}")
-            smallest = simplified(kind, spec, name) if simplify else spec
-            tell(f"# reproducer\n{module.reproducer(smallest)}\n")
-        failed += bool(outcome.failures)
-        if record is not None:
-            entry = {"kind": kind, "seed": seed, "number": number, "failures": [f.kind for f in outcome.failures]}
-            with record.open("a") as file:
-                file.write(json.dumps(entry) + "\n")
+    with ExitStack() as closing:
+        for module in KINDS.values():
+            closing.callback(module.close)
+        for kind, number in trials:
+            if (kind, seed, number) in finished:
+                continue
+            if time.monotonic() - began > seconds:
+                break
+            module = KINDS[kind]
+            spec = module.draw(trial_rng(seed, kind, number))
+            used = time.process_time()
+            outcome = module.run(spec)
+            used = time.process_time() - used
+            done += 1
+            for name, count in outcome.counts.items():
+                totals[f"{kind}: {name}"] = totals.get(f"{kind}: {name}", 0) + count
+            for name in sorted({failure.kind for failure in outcome.failures}):
+                first = next(failure for failure in outcome.failures if failure.kind == name)
+                tell(f"FAILURE {kind} seed={seed} number={number}: {name}, {first.where}: {first.detail}")
+                smallest = simplified(kind, spec, name) if simplify else spec
+                tell(
+                    f"# the simplest that was found\npython -m tests.campaign --kind {kind} --spec '{told(smallest)}'\n"
+                )
+            failed += bool(outcome.failures)
+            if record is not None:
+                entry = {"kind": kind, "seed": seed, "number": number, "seconds": round(used, 3)}
+                entry |= {"failures": [f.kind for f in outcome.failures], "counts": outcome.counts}
+                with record.open("a") as file:
+                    file.write(json.dumps(entry) + "\n")
     return done, failed, totals
+
+
+def entries(record: Path) -> list[dict[str, Any]]:
+    """What a ledger of trials holds; a line that was being written when the campaign was killed does not count."""
+    lines = record.read_text().splitlines() if record.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def told(spec: Spec) -> str:
+    """A specification as an argument of the command."""
+    return json.dumps(spec).replace("'", "\\u0027")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
-    parser.add_argument("--problems", type=int, default=1000)
+    for kind in KINDS:
+        parser.add_argument(f"--{kind}", type=int, default=0, metavar="N", help=f"how many {kind}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
-    parser.add_argument("--kind", choices=KINDS, default="solves")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--record", type=Path, help="a file of trials that are done, which are not run again")
-    parser.add_argument("--as-drawn", action="store_true", help="print failing problems without simplifying them")
+    parser.add_argument("--as-drawn", action="store_true", help="print what fails without simplifying it")
+    parser.add_argument("--kind", choices=KINDS, help="of the one trial given by --spec")
+    parser.add_argument("--spec", type=json.loads, help="one trial, as a failure prints it")
     args = parser.parse_args()
+    if args.spec is not None:
+        outcome = KINDS[args.kind or "problems"].run(args.spec)
+        print(*outcome.failures, outcome.counts, sep="\n")
+        return int(bool(outcome.failures))
+    wanted = {kind: getattr(args, kind) for kind in KINDS}
+    if not any(wanted.values()):
+        wanted = {"problems": 1000, "streams": 200, "files": 500, "kills": 20}
     done, failed, counts = campaign(
-        args.kind,
         args.seed,
-        range(args.first, args.first + args.problems),
+        mixed(wanted, args.first),
         lambda line: print(line, flush=True),
-        args.seconds,
+        60.0 * args.minutes,
         args.record,
         simplify=not args.as_drawn,
     )
-    told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    print(f"{done} trials, {failed} failed ({told})")
+    print(f"{done} trials, {failed} failed")
+    for name, count in sorted(counts.items()):
+        print(f"  {name}: {count}")
     return int(failed > 0)
 
 

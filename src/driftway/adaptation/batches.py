@@ -14,6 +14,9 @@ from driftway.arrays.validation import points
 Double = npt.NDArray[np.float64]
 Held = npt.NDArray[np.bool_]
 
+# How far points may be from the source, in its units: squares of what is further, times a mass, leave float64.
+FARTHEST = 1e140
+
 
 def source_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Double, npt.NDArray[Any], Double]:
     """The points of the source that take part, their targets and their weights."""
@@ -35,7 +38,9 @@ def batch_rows(model: Any, X: Any, sample_weight: Any, scaling: Scaling) -> tupl
             f"{'that are all equal' if len(batch) > 1 else 'of them'}"
         )
     with np.errstate(over="ignore"):
-        points("X", scaling(batch))
+        reach = float(np.abs(points("X", scaling(batch))).max())
+    if reach > FARTHEST:
+        raise ValueError(f"a batch must be within {FARTHEST:g} units of the source, got a point at {reach:.1e}")
     return batch, weights / weights.sum(), held
 
 

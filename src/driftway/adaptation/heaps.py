@@ -37,6 +37,7 @@ Double = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
 
 MOST = 4  # heaps of a class
+POINT = 1e-12  # a heap of a smaller variance, as a share of the batch's range squared, is a point and has no halves
 # In target points: what an expected covariance (per feature), mass of a class (per class), and share of a heap in its
 # class (per heap) weigh against the batch. The mix of classes drifts more easily than the make-up of one of them.
 COVARIANCE_COUNT, MASS_COUNT, SHARE_COUNT = 10.0, 3.0, 100.0
@@ -291,6 +292,8 @@ def _halves(X: Double, taken: Double) -> tuple[Gaussians, Gaussians | None]:
         return one, None
     # Two heaps are flatter than a Gaussian along the line through both: a test that costs little.
     values, vectors = np.linalg.eigh(one.covariances[0])
+    if values[-1] <= POINT * np.ptp(X, axis=0).max() ** 2:
+        return one, None
     kurtosis = float(share @ ((X - one.means[0]) @ vectors[:, -1]) ** 4) / values[-1] ** 2
     if kurtosis > 3.0 - np.sqrt(24.0 / size):
         return one, None

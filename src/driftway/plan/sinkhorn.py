@@ -41,8 +41,8 @@ ASCENT_COST = 40.0
 # An error this small that several rounds of Newton's method did not reduce is the limit of floating point.
 ROUNDED_ERROR, IDLE_ROUNDS = 1e-9, 5
 # So is one that so many sweeps did not reduce by a tenth; on an engine of less precision than float64, an error of so
-# many roundings of an entry.
-IDLE_SWEEPS, NEARLY_DIGITS = 50, 30.0
+# many roundings of an entry, which there so many steps of L-BFGS did not reduce either: its own test is one of float64.
+IDLE_SWEEPS, IDLE_ASCENT, NEARLY_DIGITS = 50, 12, 30.0
 SINGLE_PRECISION = 6e-8  # the rounding error of float32
 
 
@@ -140,7 +140,7 @@ def _balance(
     """`balance` for masses of total 1."""
     rough = a.size * b.size >= SINGLE_ENTRIES and _float32_holds(a, b)
     single = bool(rough and tol >= SINGLE_TOLERANCE)
-    n_iter, best, idle, kernel, earlier = 0, math.inf, 0, None, math.inf
+    n_iter, limit, kernel, earlier = 0, _Limit(), None, math.inf
 
     def nearly(f: Double, g: Double) -> float:
         return max(ROUNDED_ERROR, NEARLY_DIGITS * engine.precision / SINGLE_PRECISION * _single_noise(f, g))
@@ -154,8 +154,7 @@ def _balance(
         if rough and error <= max(tol, 100.0 * _single_noise(f, g)):
             rough = False
             continue
-        best, idle = (error, 0) if error < 0.9 * best else (best, idle + 1)
-        rounded = error < nearly(f, g) and idle > (IDLE_ROUNDS if kernel is not None else IDLE_SWEEPS)
+        rounded = limit.reached(error, nearly(f, g), IDLE_ROUNDS if kernel is not None else IDLE_SWEEPS)
         if error <= tol or n_iter >= max_iter or rounded:
             return Balanced(f, g, error, n_iter, None, relaxation, sums.columns)
         if np.any((sums.columns < SAFE[0]) & (b > 0)):
@@ -163,10 +162,13 @@ def _balance(
             continue
         if n_iter % JUDGED_EVERY == 0 and kernel is None:
             if not rough and remaining(earlier, error, tol, JUDGED_EVERY) > ASCENT_COST:
-                here = _Swept(a, b, f, g, sums.columns, error)
-                here, spent, _ = Ascent().run(
-                    here, here.evaluator(log, engine), lambda place: place.error <= tol, max_iter - n_iter
-                )
+                here, limit = _Swept(a, b, f, g, sums.columns, error), _Limit()
+
+                def done(place: _Swept, limit: _Limit = limit) -> bool:
+                    rounded = limit.reached(place.error, nearly(place.f, place.g), IDLE_ASCENT)
+                    return place.error <= tol or (rounded and engine.precision > 10.0 * DOUBLE)
+
+                here, spent, _ = Ascent().run(here, here.evaluator(log, engine), done, max_iter - n_iter)
                 return Balanced(here.f, here.g, here.error, n_iter + spent, None, relaxation, here.columns)
             earlier = error
         relaxation = relaxation and relaxation.update(error, dot(f, a) + dot(g, b))
@@ -184,13 +186,25 @@ def _balance(
         n_iter, relaxation, reached = n_iter + scaled.n_iter, scaled.relaxation, scaled.scaling
         if reached is not None:
             f, g = f + reached.log_u, g + reached.log_v
-            done = reached.error <= tol or n_iter >= max_iter
+            over = reached.error <= tol or n_iter >= max_iter
             # Out of range, entries that underflowed in K may count: only a sweep can tell.
-            if done and kernel.exact and reached.reach <= SAFE_SCALING[single]:
+            if over and kernel.exact and reached.reach <= SAFE_SCALING[single]:
                 values = kernel.scaled(reached.u, reached.v)
                 return Balanced(f, g, reached.error, n_iter, values, relaxation, reached.columns)
             # The next sweep makes the rows exact in float64; if that does not suffice, float32 never will.
-            single = single and not done
+            single = single and not over
+
+
+class _Limit:
+    """Whether rounding allows no smaller error: it is nearly rounding, and was long not reduced by a tenth."""
+
+    def __init__(self) -> None:
+        self._best, self._idle = math.inf, 0
+
+    def reached(self, error: float, nearly: float, idle: int) -> bool:
+        """Looks at the error of one more iteration."""
+        self._best, self._idle = (error, 0) if error < 0.9 * self._best else (self._best, self._idle + 1)
+        return error < nearly and self._idle > idle
 
 
 @dataclass(frozen=True, eq=False)

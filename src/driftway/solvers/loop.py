@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from driftway.plan.plan import Plan
+from driftway.plan.plan import DOUBLE, Plan
 from driftway.problem.model import Model
 from driftway.problem.solution import Iteration, Solution, Trace
 from driftway.solvers.certificate import Certificate, certify, relative_gap
@@ -25,8 +25,8 @@ INNER_SHARE, INNER_FIRST = 0.1, 1e-3
 # A solver of a dual that made no progress in so many rounds and evaluations is going in circles: Newton's method does
 # in one round, and L-BFGS in some.
 STALL_ROUNDS, STALL_EVALUATIONS = 5, 300
-# Iterations from which a message says what makes them many or expensive.
-MANY = 100
+# Iterations from which a message says what makes them many or expensive, in float64 and in less.
+MANY, MANY_IN_SINGLE = 100, 10
 # Relative smoothness over ε from which potentials, which are as large, leave a plan fewer digits than are asked for.
 STRONG = 1e7
 
@@ -152,8 +152,10 @@ def _message(
 ) -> str:
     held = "dense" if state.point.plan.log.factored is None else "factored"
     ran = f"{type(solver).__name__}, {held}, {n_iter} iterations"
-    if n_iter >= MANY:
+    if n_iter >= MANY or reason is not None:
         ran += solver.expense
+    if model.engine.precision > 10.0 * DOUBLE and (n_iter >= MANY_IN_SINGLE or reason is not None):
+        ran += ", slow where float32 leaves no more digits: float64 is faster then"
     kind = "gap" if model.J.convex else "stationarity gap"
     if reason is None:
         return (

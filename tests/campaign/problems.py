@@ -6,7 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -31,11 +31,15 @@ from driftway.solvers import DualAscent, DualNewton, FrankWolfe, Sinkhorn, Solve
 
 from . import judge, specs
 from .data import Data, Term, arrays
+from .outcome import Outcome
 from .specs import Spec
 
 TOL = 1e-6  # of every solve
 # A time is too long beyond so many times the default's, and beyond so many seconds, below which calls are measured.
 SLOWER, SHORT = 100.0, 0.5
+# Solvers that are asked for are stopped after a little more than the time that is too long: that is looked at, and what
+# they have reached by then is judged as it is.
+PATIENCE = 1.5
 # What a plan read in float32 says less exactly.
 SINGLE = 2e-6
 # Rounding errors, in units of the machine's precision times the magnitudes that are added up.
@@ -50,26 +54,6 @@ REFUSED = re.compile(
 TOLD = re.compile(r"slow|rounding allows no|stiff|strong")
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What was wrong: its kind, which stays the same while a problem is simplified, and the particulars."""
-
-    kind: str
-    run: str
-    detail: str
-
-
-@dataclass
-class Outcome:
-    """What came of a trial: failures, and counts of what is told but no failure."""
-
-    failures: list[Failure] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def count(self, name: str) -> None:
-        self.counts[name] = self.counts.get(name, 0) + 1
-
-
 @dataclass(frozen=True, eq=False)
 class _Run:
     name: str
@@ -82,7 +66,7 @@ class _Run:
 
 
 def draw(rng: np.random.Generator) -> Spec:
-    engines = ("threads", "torch", "torch32") if find_spec("torch") else ("threads",)
+    engines = ("threads",) * 5 + ("torch", "torch32") if find_spec("torch") else ("threads",)
     return specs.draw(rng, engines)
 
 
@@ -90,27 +74,21 @@ def simpler(spec: Spec) -> Iterator[Spec]:
     return specs.simpler(spec)
 
 
+def close() -> None:
+    """Nothing is held between trials."""
+
+
 def run(spec: Spec) -> Outcome:
     """Solves a problem by the default solver and by those of `runs`, and judges every result."""
-    outcome, data = Outcome(), arrays(spec)
-    runs = [
-        done
-        for name, engine in [("default", "threads"), *spec["runs"]]
-        if (done := _solved(spec, data, name, engine, outcome)) is not None
-    ]
+    outcome, data, runs = Outcome(), arrays(spec), list[_Run]()
+    for name, engine in [("default", "threads"), *spec["runs"]]:
+        most = np.inf if not runs else PATIENCE * max(SHORT, SLOWER * runs[0].seconds)
+        done = _solved(spec, data, name, engine, most, outcome)
+        if done is not None:
+            runs.append(done)
     if runs:
         _compare(spec, data, runs, outcome)
     return outcome
-
-
-def reproducer(spec: Spec) -> str:
-    """Code that solves the problem without the campaign's judge."""
-    return (
-        "from tests.campaign.data import arrays\nfrom tests.campaign.solves import problem_of, solver_of, engine_of\n"
-        f"from driftway import solve\nspec = {spec!r}\nproblem = problem_of(spec, arrays(spec))\n"
-        "for name, engine in [('default', 'threads'), *spec['runs']]:\n"
-        "    print(name, engine, solve(problem, solver_of(name), engine=engine_of(engine)))"
-    )
 
 
 def problem_of(spec: Spec, data: Data) -> Problem:
@@ -161,18 +139,18 @@ def engine_of(name: str) -> Engine:
     return Torch("cpu", "float32" if name == "torch32" else "float64")
 
 
-def _solved(spec: Spec, data: Data, name: str, engine: str, outcome: Outcome) -> _Run | None:
+def _solved(spec: Spec, data: Data, name: str, engine: str, most: float, outcome: Outcome) -> _Run | None:
     """A solve, its warnings and exceptions judged; `None` if there is no solution."""
     label = f"{name} on {engine}"
 
     def fail(kind: str, detail: str) -> None:
-        outcome.failures.append(Failure(kind, label, detail))
+        outcome.fail(kind, label, detail)
 
     began = time.process_time()
     try:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            solution = solve(problem_of(spec, data), solver_of(name), tol=TOL, engine=engine_of(engine))
+            solution = _solve(spec, data, name, engine, most)
             seconds = time.process_time() - began
             gamma = solution.plan.round().dense().astype(np.longdouble)
             held = solution.plan.dense().astype(np.longdouble)
@@ -203,6 +181,19 @@ def _solved(spec: Spec, data: Data, name: str, engine: str, outcome: Outcome) ->
     return _Run(name, engine, solution, seconds, gamma, *judge.objective(data, gamma))
 
 
+def _solve(spec: Spec, data: Data, name: str, engine: str, most: float) -> Solution:
+    """One solve, stopped after so much processor time."""
+    until = time.process_time() + most
+    return solve(
+        problem_of(spec, data),
+        solver_of(name),
+        tol=TOL,
+        max_iter=spec["iterations"],
+        engine=engine_of(engine),
+        callback=lambda *_: time.process_time() > until,
+    )
+
+
 def _off(data: Data, gamma: np.ndarray) -> float:
     return float((np.abs(gamma.sum(axis=1) - data.a).sum() + np.abs(gamma.sum(axis=0) - data.b).sum()) / data.a.sum())
 
@@ -210,9 +201,11 @@ def _off(data: Data, gamma: np.ndarray) -> float:
 def _compare(spec: Spec, data: Data, runs: list[_Run], outcome: Outcome) -> None:
     """What several solutions of one problem say of each other."""
     mass = float(data.a.sum())
-    bounds = [judge.lower_bound(data, r.gamma, r.solution.potentials) for r in runs] if data.convex else []
-    bound, bound_size = max(bounds, default=(-np.inf, 0.0))
     best = min(runs, key=lambda r: r.value + _blur(spec, r) * r.size)
+    # Any plan and potentials give a bound of the same problem; those of the best plan give a good one.
+    bound, bound_size = -np.inf, 0.0
+    if data.convex:
+        bound, bound_size = judge.lower_bound(data, best.gamma, best.solution.potentials)
     for r in runs:
         s, unit = (
             r.solution,
@@ -222,7 +215,7 @@ def _compare(spec: Spec, data: Data, runs: list[_Run], outcome: Outcome) -> None
 
         def fail(kind: str, detail: str, r: _Run = r) -> None:
             said = f"value {r.solution.value!r}, lower bound {r.solution.lower_bound!r}, {r.solution.message}"
-            outcome.failures.append(Failure(kind, f"{r.name} on {r.engine}", f"{detail}; {said}"))
+            outcome.fail(kind, f"{r.name} on {r.engine}", f"{detail}; {said}")
 
         if abs(s.value - r.value) > 0.1 * TOL * unit + blur * r.size + noise:
             fail("value of the plan", f"the plan's objective is {r.value!r}")
@@ -251,7 +244,7 @@ def _seconds(spec: Spec, data: Data, r: _Run) -> float:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        solve(problem_of(spec, data), solver_of(r.name), tol=TOL, engine=engine_of(r.engine))
+        _solve(spec, data, r.name, r.engine, PATIENCE * r.seconds)
     return time.process_time() - began
 
 
