@@ -1,6 +1,11 @@
 """Fixtures that several test files use."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Nothing that is found depends on how fast the machine is at the moment.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture

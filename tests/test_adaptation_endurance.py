@@ -19,13 +19,15 @@ from driftway.engines import Threads
 Array = np.ndarray
 # A process of its own that adapts to the batches of a folder and keeps its state in a file.
 PROGRAM = """
-import sys, warnings
+import sys, time, warnings
 sys.path.insert(0, sys.argv[1])
 from test_adaptation_endurance import batches, fitted
 from driftway import adapt_stream
 warnings.simplefilter("ignore")
 for number, _ in enumerate(adapt_stream(fitted(), batches(int(sys.argv[3])), state=sys.argv[2])):
     print(number, flush=True)
+    if len(sys.argv) > 4 and number >= int(sys.argv[4]):
+        time.sleep(3600.0)  # until it is killed, however late that is
 """
 
 
@@ -57,9 +59,9 @@ def test_a_process_killed_twenty_times_ends_with_the_same_bits(tmp_path: Path) -
     count, state = 120, tmp_path / "state"
     rng = np.random.default_rng(0)
     command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(state), str(count)]
-    kills = 0
-    while kills < 20:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    for _ in range(20):
+        # Its fifth batch is the last that a process adapts to, so that the stream does not end before the kills do.
+        process = subprocess.Popen([*command, "4"], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         for _ in range(int(rng.integers(1, 6))):
             assert process.stdout.readline(), "the stream ended before it was killed twenty times"
@@ -67,7 +69,6 @@ def test_a_process_killed_twenty_times_ends_with_the_same_bits(tmp_path: Path) -
         os.kill(process.pid, signal.SIGKILL)
         process.stdout.close()
         assert process.wait() == -signal.SIGKILL
-        kills += 1
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     resumed = ContinuousTransportClassifier.load(state, engine=Threads(workers=1))
     whole = fitted()

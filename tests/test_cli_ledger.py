@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from files import contents, write_stream
 
+from driftway.adaptation.history import COLUMNS
 from driftway.cli import main
 
 pytest.importorskip("typer")
@@ -19,7 +20,7 @@ from driftway.cli.ledger import Ledger
 
 
 def entry(name: str) -> dict[str, Any]:
-    return {"name": name, "sha256": f"of {name}", "score": None, "record": {"step": 1}}
+    return {"name": name, "sha256": f"of {name}", "score": None, "record": dict.fromkeys(COLUMNS, 1)}
 
 
 @pytest.fixture
@@ -72,8 +73,12 @@ class TestLedger:
 
     @pytest.mark.parametrize(
         "line",
-        ["", "no JSON", "[]", "{}", json.dumps(entry("../../etc/passwd")), json.dumps(entry("..")), "[" * 100_000],
-        ids=["too few", "no JSON", "a list", "nothing", "a path", "a folder", "a nest"],
+        [
+            *["", "no JSON", "[]", "{}", json.dumps(entry("../../etc/passwd")), json.dumps(entry("..")), "[" * 100_000],
+            json.dumps({**entry("b"), "record": {"step": 1}}),
+            json.dumps({**entry("b"), "record": {**entry("b")["record"], "energy": [1]}}),
+        ],
+        ids=["too few", "no JSON", "a list", "nothing", "a path", "a folder", "a nest", "no record", "no number"],
     )
     def test_what_is_damaged_is_refused_in_one_line(self, line: str, path: Path) -> None:
         filled(path, "a")

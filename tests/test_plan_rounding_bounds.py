@@ -27,7 +27,7 @@ def entropy(gamma: np.ndarray) -> float:
     return float((gamma * (np.log(gamma) - 1.0)).sum())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     seed=st.integers(0, 2**32 - 1),
     size=st.tuples(st.integers(1, 7), st.integers(1, 7)),

@@ -66,7 +66,7 @@ def test_gradients_match_finite_differences(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if bound(name, data(N, M, seed=0)).smoothness is not None])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), hot=st.floats(0.1, 4.0), cold=st.floats(0.01, 2.0))
 def test_the_declared_smoothness_holds_on_pairs_of_plans(name: str, seed: int, hot: float, cold: float) -> None:
     d, rng = data(N, M, seed=seed % 17), np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_the_declared_smoothness_holds_on_pairs_of_plans(name: str, seed: int, h
 
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if bound(name, data(N, M, seed=0)).convex])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_what_is_declared_convex_lies_above_its_tangents(name: str, seed: int) -> None:
     d, rng = data(N, M, seed=seed % 17), np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from driftway.adaptation.history import COLUMNS
 from driftway.cli.failures import UserError
 
 
@@ -110,4 +111,6 @@ def _is_entry(entry: Any) -> bool:
         return False
     name, digest, score, record = (entry[key] for key in ("name", "sha256", "score", "record"))
     named = isinstance(name, str) and "\0" not in name and Path(name).name == name != ".."
-    return named and isinstance(digest, str) and isinstance(record, dict) and isinstance(score, int | float | None)
+    whole = isinstance(record, dict) and set(record) == set(COLUMNS)
+    plain = whole and all(isinstance(value, str | int | float | None) for value in (*record.values(), score))
+    return named and isinstance(digest, str) and plain and not isinstance(score, str)
