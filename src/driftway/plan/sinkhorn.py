@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from driftway.engines.engine import SAFE, Engine, Kernel, Request
+from driftway.engines.engine import DOUBLE, SAFE, Engine, Kernel, Request
 from driftway.geometry.matrices import Matrix
 from driftway.plan.lbfgs import Ascent, remaining
 from driftway.plan.newton import Scaling, by_columns, newton

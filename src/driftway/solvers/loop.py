@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from driftway.plan.plan import DOUBLE, Plan
+from driftway.engines.engine import DOUBLE
+from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.solution import Iteration, Solution, Trace
 from driftway.solvers.certificate import Certificate, certify, relative_gap
