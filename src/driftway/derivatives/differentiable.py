@@ -1,4 +1,4 @@
-"""Functions of NumPy arrays with their derivatives: what a library that differentiates is given of a solver."""
+"""Functions of NumPy arrays with their derivatives, to be wrapped for PyTorch and JAX."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Differentiable(Protocol[Solved]):
     """A function of several arrays that can be differentiated once, at the point where it was solved."""
 
     def solve(self, values: Sequence[Any]) -> Solved:
-        """What result and derivatives are read from, computed in float64."""
+        """Solves the problem of these values in float64; result and derivatives are read from what it returns."""
         ...
 
     def result(self, solved: Solved) -> npt.ArrayLike:
@@ -27,12 +27,12 @@ class Differentiable(Protocol[Solved]):
         ...
 
     def pull_back(self, solved: Solved, slope: Any, wanted: Sequence[bool] | None = None) -> list[Double | None]:
-        """The derivatives in all arrays, or in those that are wanted, of what has this slope in the result."""
+        """The vector-Jacobian product: the derivatives in the arrays that are wanted, for a slope of the result."""
         ...
 
 
 def a_and_b(given: tuple[bool, bool], values: Sequence[Double]) -> tuple[Double | None, Double | None, list[Double]]:
-    """The masses that are given, in front of the other values."""
+    """Splits values into a and b, as far as they are given, and the rest."""
     rest = list(values)
     a, b = (rest.pop(0) if each else None for each in given)
     return a, b, rest

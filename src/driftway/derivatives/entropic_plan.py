@@ -1,4 +1,4 @@
-"""How the entropic plan answers to a change of cost and masses: the implicit function theorem."""
+"""Derivatives of the entropic plan in cost and masses, by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def pull_back(gamma: Double, epsilon: float, slope: Double, b: Double) -> tuple[
 
 
 def _pull_back(gamma: Double, epsilon: float, slope: Double) -> tuple[Double, Double, Double]:
-    """The same with the columns as the smaller side, up to a constant that α and β may exchange."""
+    """The derivatives where there are no more columns than rows, up to a constant that α and β may exchange."""
     rows, columns = gamma.sum(axis=1), gamma.sum(axis=0)
     inverse = np.divide(1.0, rows, out=np.zeros_like(rows), where=rows > 0)
     weighted = slope * gamma
@@ -100,9 +100,9 @@ def _pull_back(gamma: Double, epsilon: float, slope: Double) -> tuple[Double, Do
 
 
 def _solved(matrix: Double, right: Double) -> Double:
-    """The solution of a system that is positive semidefinite, of eigenvalues up to 1, and consistent.
+    """The minimum-norm solution of a consistent positive semidefinite system with eigenvalues up to 1.
 
-    A plan that falls into blocks has a kernel for each of them: in it, nothing is what the solution has.
+    Block-diagonal plans make the matrix singular. The solution has no component in its null space.
     """
     with suppress(LinAlgError):
         factor = cho_factor(matrix, check_finite=False)

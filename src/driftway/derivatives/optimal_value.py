@@ -1,4 +1,4 @@
-"""How the optimal value answers to a change of the data: the envelope theorem.
+"""Derivatives of the optimal value in the data, by the envelope theorem.
 
 At the optimum the plan itself contributes nothing to first order, so with γ and its potentials f, g
 

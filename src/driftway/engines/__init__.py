@@ -1,6 +1,6 @@
 """Where the n·m work happens: `Threads` on this machine, `Torch` on a GPU, `Dask` on a cluster.
 
-`Engine` is the protocol that all of them follow, and that an engine of one's own has to follow.
+`Engine` is the base class of all of them, and of an engine of your own.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What an engine is: it executes the row-block sweep, the only place where n·m work happens.
+"""The base class of engines, which execute the row-block sweep: the only place where n·m work happens.
 
 An engine visits the plan  γ = exp(log + f ⊕ g)  in blocks of rows, each exponentiated once and reduced at
 once to vectors. Only those vectors cross the boundary, so nothing above knows where the rows live.
@@ -172,6 +172,27 @@ class Engine(ABC):
 
         """
         return DOUBLE
+
+    def knows(self, rows: object) -> bool:
+        """Whether rows that live elsewhere are within reach of the engine.
+
+        Parameters
+        ----------
+        rows : object
+            An array of remote rows, such as those that `Dask.rows` returns.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from driftway.engines import Threads
+        >>> Threads().knows(object())
+        False
+
+        """
+        return False
 
     def notice(self) -> str:
         """What to tell somebody who watches a solve before it begins, such as where; empty if there is nothing.

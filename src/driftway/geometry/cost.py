@@ -1,4 +1,4 @@
-"""What a ground cost is: an n×m matrix that is known by its rows, and what it may declare about itself."""
+"""The base class of ground costs: n×m matrices that are known by their rows."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ P = TypeVar("P", bound=Place)
 
 
 class Ascent:
-    """The last steps and the changes of the gradient they made: what L-BFGS knows of the Hessian."""
+    """L-BFGS: the last steps and the changes of the gradient along them."""
 
     def __init__(self) -> None:
         self._pairs: deque[tuple[Double, Double, float]] = deque(maxlen=MEMORY)
 
     def forget(self) -> None:
-        """Begins anew."""
+        """Forgets all steps."""
         self._pairs.clear()
 
     def run(
@@ -80,7 +80,7 @@ class Ascent:
         return here, spent, False
 
     def _direction(self, here: Place) -> Double:
-        """The two loops of L-BFGS."""
+        """The ascent direction, by the two-loop recursion of L-BFGS."""
         q, weights = here.gradient.copy(), []
         for step, change, curvature in reversed(self._pairs):
             weight = np.dot(step, q) / curvature

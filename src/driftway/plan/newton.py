@@ -1,4 +1,6 @@
-"""Newton's method for the column potential, on a stored kernel: what takes over where Sinkhorn is slow.
+"""Damped Newton steps for the column potential, on a stored kernel.
+
+They take over where Sinkhorn's algorithm is slow.
 
 With f eliminated the dual  D(g) = ⟨f(g), a⟩ + ⟨g, b⟩  is concave with gradient b − c and Hessian
 −(diag(c) − γᵀ diag(a)⁻¹ γ), where c = γᵀ1. A step solves

@@ -209,7 +209,7 @@ class _Limit:
 
 @dataclass(frozen=True, eq=False)
 class _Swept:
-    """The dual at g with exact rows, by a sweep: what quasi-Newton ascent needs where no kernel is stored."""
+    """The dual as a function of g, with exact rows, by sweeps: for L-BFGS where no kernel is stored."""
 
     a: Double
     b: Double
@@ -255,7 +255,7 @@ class _Swept:
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """What was reached on a stored kernel; `None` if it is too far from balance to be used in this form."""
+    """The result of iterations on a stored kernel; no scaling if it is too far from balance for this form."""
 
     scaling: Scaling | None
     n_iter: int
@@ -322,7 +322,7 @@ def _ascend(kernel: Kernel, here: Scaling, tol: float, max_iter: int, limit: flo
 
 
 def _newton_cost(shape: tuple[int, int]) -> float:
-    """What the few steps of Newton's method cost that are needed, in iterations of Sinkhorn's, as measured."""
+    """The measured cost of a few Newton steps, in iterations of Sinkhorn's algorithm."""
     size = min(shape)
     return math.inf if size > NEWTON_SIZE else 20.0 + 0.2 * size
 

@@ -127,9 +127,9 @@ class Model(Representation):
         return Point(plan, a, self.b, right, left, penalty, np.nan, 0.0)
 
     def project(self, log: Matrix, f: Double, g: Double, *, tol: float, max_iter: int) -> tuple[Plan, int]:
-        """Projects onto the couplings by Sinkhorn's algorithm: finds f and g such that exp(log + f ⊕ g) has marginals a
-        and b.
+        """Projects onto the couplings by Sinkhorn's algorithm.
 
+        It finds f and g such that exp(log + f ⊕ g) has the marginals a and b.
         This is the backward step: the minimiser over the couplings of −⟨γ, log⟩ + H(γ). In the paper's words it is
         sinkhorn(−s·log, s) for any s > 0.
 

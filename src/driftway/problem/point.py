@@ -1,4 +1,4 @@
-"""What is known of J and of the objective at a plan."""
+"""A plan with the values that solvers need there: sums, objective, and the linearisation of J."""
 
 from __future__ import annotations
 

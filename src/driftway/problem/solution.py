@@ -1,4 +1,4 @@
-"""The one result type."""
+"""The result of a solve: the plan, its certificate and the trace."""
 
 from __future__ import annotations
 
@@ -101,10 +101,11 @@ class Trace(Sequence[Iteration]):
     def __getattr__(self, name: str) -> npt.NDArray[np.float64]:
         if name not in Iteration._fields:
             raise AttributeError(f"a trace has the columns {', '.join(Iteration._fields)}, not {name!r}")
-        return np.array([getattr(iteration, name) for iteration in self._iterations])
+        column = Iteration._fields.index(name)
+        return np.array([iteration[column] for iteration in self._iterations])
 
     def __str__(self) -> str:
-        """A table to read."""
+        """The iterations as a table."""
         header = f"{'iter':>6} {'seconds':>9} {'objective':>18} {'gap':>9} {'marginals':>9} {'step':>9} {'inner':>6}"
         lines = [
             f"{k:>6} {i.seconds:>9.3f} {i.objective:>18.12g} {i.gap:>9.2e} {i.marginal_error:>9.2e} "

@@ -126,14 +126,14 @@ class Units(NamedTuple):
 
 
 def _unit(size: float) -> float:
-    """The power of four next to a number, or 1 if that is ordinary."""
+    """The power of four nearest to a number, or 1 if the number is ordinary."""
     if size == 0.0 or 1.0 / ORDINARY <= size <= ORDINARY:
         return 1.0
     return 4.0 ** round(math.log(size, 4.0))
 
 
 def _plan(plan: Plan, problem: Problem, cost: Cost, costs: float, masses: float) -> Plan:
-    """A plan of another problem's units: its cost in these, where a unit of the old ones is `costs` and `masses`."""
+    """The plan in the units of another problem; `costs` and `masses` are the old units in the new ones."""
     log, f = plan.log, plan.f
     if (gamma := log.exponential) is not None:
         log = LogOf(masses * gamma)

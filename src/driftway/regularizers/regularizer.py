@@ -1,4 +1,4 @@
-"""What a regulariser is: a smooth function J of the plan, and what it may declare about itself; sums and multiples."""
+"""The base class of regularisers, smooth functions J of the plan; their sums and multiples."""
 
 from __future__ import annotations
 
@@ -392,5 +392,5 @@ def checked_gradient(J: Regularizer, gamma: Double) -> Double:
 
 
 def _freely(gamma: Double) -> AbstractContextManager[None]:
-    """Where J may be products as large as those of a Laplacian, BLAS may use its threads for them."""
+    """Lets BLAS use its threads if the plan is large, since J may be large products, as a Laplacian is."""
     return free_blas() if gamma.size > SHARED else nullcontext()

@@ -201,7 +201,7 @@ class WassersteinTime(MomentRegularizer):
 
 
 class _Transport(NamedTuple):
-    """W_δ, its gradient in the positions X, its potentials in units of cost, and where the next one may start."""
+    """W_δ, its gradient in the positions X, its potentials in units of cost, and a warm start for the next solve."""
 
     value: float
     gradient: Double

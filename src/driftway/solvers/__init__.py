@@ -1,4 +1,4 @@
-"""Solvers of a `Problem`. `Solver` is the protocol for one of your own."""
+"""Solvers of a `Problem`. `Solver` is the base class for one of your own."""
 
 from driftway.solvers.conditional_gradient import ConditionalGradient, FrankWolfe
 from driftway.solvers.dual_ascent import DualAscent

@@ -48,7 +48,7 @@ def _strength(model: Model) -> float:
 
 
 def _unrepresentable(model: Model, failure: FloatingPointError | None) -> str:
-    """What is out of range, in numbers that a user knows."""
+    """The error message for problems that float64 cannot represent."""
     least = min(float(np.asarray(mass)[np.asarray(mass) > 0].min()) for mass in (model.a, model.b))
     strength = _strength(model)
     stiff = f", and J is up to {strength:.0e} times as strong as the entropy" if strength > 1.0 else ""

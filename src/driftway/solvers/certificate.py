@@ -1,4 +1,4 @@
-"""How far from optimal a plan can be at most."""
+"""Certificates: how far from optimal a plan can be at most."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _below(model: Model, state: State, noise: float) -> bool:
 
 
 def _noise(model: Model, state: State, potentials: tuple[Double, Double], value: float) -> float:
-    """What rounding may have added to a bound made of these potentials."""
+    """A bound on the rounding error of a lower bound made of these potentials."""
     f, g = (np.where(np.isfinite(potential), np.abs(potential), 0.0) for potential in potentials)
     tangent = state.tangent
     more = state.magnitude if tangent is None else abs(tangent.offset) + tangent.magnitude

@@ -1,4 +1,4 @@
-"""Which solver a problem gets when none is asked for."""
+"""The automatic choice of a solver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAST_STRENGTH = 1e-4
 
 
 def choose(problem: Problem, engine: Engine, *, from_plan: bool) -> list[Solver]:
-    """The fastest safe solver, and whom to ask after it where rounding stops it.
+    """The fastest safe solver, and the solvers to try after it if rounding stops it.
 
     A start from a plan leaves only those that can use one.
     """

@@ -101,7 +101,7 @@ def iterate(
 
 @dataclass
 class _Stall:
-    """How long a solver that goes all the way in a step has brought its gap or marginal error no further."""
+    """How long the gap or marginal error of a direct solver has not improved."""
 
     best: float = math.inf
     since: int = 0
@@ -175,7 +175,7 @@ def _message(
 
 
 def _strength(model: Model) -> str:
-    """What to say of a J that is far stronger than the entropy."""
+    """The part of a message that names a J far stronger than the entropy; empty otherwise."""
     smoothness = model.J.smoothness
     if smoothness is None or model.epsilon == 0 or not smoothness > STRONG * model.epsilon:
         return ""

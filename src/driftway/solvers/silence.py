@@ -1,4 +1,4 @@
-"""Solves whose failure to converge somebody else speaks of, in this thread and no other."""
+"""Suppression of ConvergenceWarning in the current context."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keeps solves from warning; filters of warnings would do so too, but for all threads at once."""
+    """Suppresses ConvergenceWarning inside a `with` block.
+
+    Only solves of this thread are concerned, unlike those that `warnings.catch_warnings` silences.
+    """
     token = _quiet.set(True)
     try:
         yield
@@ -20,5 +23,5 @@ def quietly() -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Whether a solve is to keep its warning for itself."""
+    """Whether ConvergenceWarning is suppressed in the current context."""
     return _quiet.get()

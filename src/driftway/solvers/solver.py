@@ -1,4 +1,4 @@
-"""What a solver is: a way to start and a step. The loop that drives them owns everything else."""
+"""The base class of solvers, their start and their state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEAK = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a solve begins: the argument `start` of a solver's method of that name.
+    """The point from which a solve begins, as solvers are given it.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solve is: what a solver returns from `start` and `advance`.
+    """The state of a solve after an iteration, as solvers return it.
 
     Attributes
     ----------

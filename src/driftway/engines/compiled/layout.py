@@ -1,4 +1,4 @@
-"""A log-plan as compiled code wants it."""
+"""Memory layout of log-plans for compiled code."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Cluster:
             time.sleep(0.1)
 
     def settle(self, futures: list[Any], watch: Callable[[float], None] | None = None) -> None:
-        """Waits for tasks, and looks who is alive meanwhile."""
+        """Waits for tasks, and checks meanwhile that workers are alive."""
         from distributed import wait
 
         while not all(future.done() for future in futures):
@@ -133,11 +133,11 @@ class Value:
 
     @property
     def size(self) -> int:
-        """How many functions are yet to be computed for it."""
+        """The number of functions that are not computed yet."""
         return 0 if self.parts is not None else 1 + sum(value.size for value in self.inputs)
 
     def computed(self) -> Self:
-        """The same as a task per shard; nobody waits for it."""
+        """The value as one task of Dask per shard, without waiting for them."""
         if not self.futures:
             name = shard.same if self.call is None else self.call.function
             tasks = [self._task(name.__name__, k) for k in range(len(self.sharding))]
@@ -173,7 +173,7 @@ class Value:
 
 
 class Hint:
-    """An argument that helps and is not needed: it is taken if it lies on the worker, and is no part of the lineage."""
+    """An optional argument: used if it is on the worker, and not part of the lineage."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -218,14 +218,14 @@ class Sharding:
         return value
 
     def by_rows(self, array: Any) -> Value:
-        """An array of the client, its rows where they belong; or what lies with the workers already."""
+        """The rows of an array of the client, sent to their shards; or those that are with the workers already."""
         if is_remote(array):
             value: Value = array.value
             return value
         return Value(self, [np.ascontiguousarray(array[bound]) for bound in self.bounds], None, futures=False)
 
     def source(self, futures: list[Any]) -> Value:
-        """Rows that are with the workers already, one future per shard, taken home."""
+        """Rows that are with the workers already, one future per shard, moved to the workers of the shards."""
         return self.value(shard.same, Value(self, futures, None, futures=True)).computed()
 
     def everywhere(self, array: npt.NDArray[Any]) -> Any:
@@ -251,7 +251,7 @@ class Sharding:
         return self.sent[key]
 
     def fetched(self, returned: list[tuple[Value, str]], watch: Callable[[float], None] | None = None) -> list[Any]:
-        """Values merged over the shards, in the order of the rows whoever was first."""
+        """Values merged over the shards, always in the order of the rows."""
         share = Value(self, None, Call(shard.same, ([value for value, _ in returned],), {}), futures=False)
         hows = [how for _, how in returned]
         result = self._at_once(share, hows, watch)
@@ -266,7 +266,7 @@ class Sharding:
         return result
 
     def _at_once(self, share: Value, hows: list[str], watch: Callable[[float], None] | None) -> list[Any] | None:
-        """The merged values, if they are small and the workers have what it takes."""
+        """The merged values asked of the workers directly; `None` if they are large or a worker lacks an input."""
         pickled = [share.pickled(k) for k in range(len(self))]
         if sum(len(payload) for payload, _ in pickled) > DIRECT:  # all of them go to every worker
             return None
@@ -281,7 +281,7 @@ class Sharding:
         return shares
 
     def _by_tasks(self, share: Value, hows: list[str], watch: Callable[[float], None] | None) -> list[Any]:
-        """The merged values, whatever their size and whoever is lost on the way."""
+        """The merged values as tasks of Dask: of any size, and recomputed when workers are lost."""
         import cloudpickle
 
         tasks, submit = share.computed().parts or [], self.cluster.submit
@@ -303,7 +303,7 @@ def _values(arguments: Any) -> list[Value]:
 
 
 def _tree(values: list[Any], join: Callable[[Any, Any], Any]) -> Any:
-    """Neighbours joined pair by pair until one is left."""
+    """Tree reduction: neighbours are joined pair by pair until one is left."""
     while len(values) > 1:
         pairs = [join(one, other) for one, other in zip(values[::2], values[1::2], strict=False)]
         values = pairs + values[2 * len(pairs) :]

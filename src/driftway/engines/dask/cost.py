@@ -11,6 +11,7 @@ import numpy.typing as npt
 from driftway.arrays.validation import Array, finite_array, one_of
 from driftway.engines.dask.cluster import Value
 from driftway.engines.dask.rows import Rows
+from driftway.engines.engine import Engine
 from driftway.geometry.cost import Cost
 from driftway.geometry.costs import PointCloudCost, cloud_cost
 
@@ -74,8 +75,7 @@ class ShardedCloudCost(Cost):
         return self.X.__by_rows__(_constant, self.X, value, columns)
 
     def check_engine(self, engine: object) -> None:
-        knows = getattr(engine, "knows", None)
-        if knows is None or not knows(self.X):
+        if not (isinstance(engine, Engine) and engine.knows(self.X)):
             gone = ", whose cluster has been left since" if self.X.sharding.cluster.closed else ""
             raise ValueError(
                 f"engine must be the Dask engine whose workers hold the source points of {self!r}{gone}, got {engine!r}"

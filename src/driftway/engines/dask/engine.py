@@ -236,7 +236,7 @@ class Dask(Engine):
         """
         return ShardedCloudCost(X if isinstance(X, Rows) else self.rows(X), Y, metric)
 
-    def knows(self, rows: Rows) -> bool:
+    def knows(self, rows: object) -> bool:
         """Whether rows are with the workers of this engine's cluster.
 
         Parameters
@@ -255,6 +255,8 @@ class Dask(Engine):
         True False
 
         """
+        if not isinstance(rows, Rows):
+            return False
         cluster, theirs = self._cluster if self.address is None else self._connected, rows.sharding.cluster
         return cluster is not None and not theirs.closed and theirs.address == cluster.address
 
@@ -292,7 +294,7 @@ class Dask(Engine):
     def log_columns(self, log: Matrix, f: Double) -> Double:
         if (factored := _shardable(log)) is None:
             return self._host.log_columns(log, f)
-        return self._merged("log_columns", factored, "logaddexp", lambda sharding: (sharding.by_rows(f),))
+        return self._merged(Threads.log_columns, factored, "logaddexp", lambda sharding: (sharding.by_rows(f),))
 
     def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
         """`None`: rows stay where they are."""
@@ -305,7 +307,7 @@ class Dask(Engine):
         def arguments(sharding: Sharding) -> tuple[Any, ...]:
             return sharding.by_rows(f), sharding.everywhere(g)
 
-        return self._merged("exponential", factored, "rows", arguments)
+        return self._merged(Threads.exponential, factored, "rows", arguments)
 
     def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
         if (factored := _shardable(log)) is None:
@@ -315,7 +317,7 @@ class Dask(Engine):
             held = [sharding.by_rows(factor) for factor in factors]
             return sharding.by_rows(f), sharding.everywhere(g), held, sharding.everywhere(basis)
 
-        return self._merged("gram", factored, "sum", arguments)
+        return self._merged(Threads.gram, factored, "sum", arguments)
 
     def assemble(self, matrix: Matrix) -> Double:
         if (factored := matrix.factored) is not None and factored.cost.remote:
@@ -334,7 +336,9 @@ class Dask(Engine):
     def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
         return self._host.scaled(gamma, s, t, u, v)
 
-    def _merged(self, method: str, log: Factored, how: str, arguments: Callable[[Sharding], tuple[Any, ...]]) -> Double:
+    def _merged(
+        self, method: Callable[..., Double], log: Factored, how: str, arguments: Callable[[Sharding], tuple[Any, ...]]
+    ) -> Double:
         """What a method returns for the rows of every shard, merged."""
         sharding, cost = self._shards_of(log.cost)
         value = sharding.value(shard.applied, method, cost, _coefficients(sharding, log), arguments(sharding))
@@ -372,7 +376,7 @@ def _shardable(log: Matrix) -> Factored | None:
 
 
 def _beside(rows: Rows, count: int) -> Sharding:
-    """The sharding of other rows, for as many."""
+    """The sharding of other rows, which must be as many."""
     if len(rows) != count:
         raise ValueError(f"source must have as many rows as those it is put beside ({len(rows)}), got {count}")
     sharding: Sharding = rows.sharding

@@ -184,7 +184,7 @@ class Rows(NDArrayOperatorsMixin, Remote):
         return Rows(value, meta, per)
 
     def _has_rows(self, value: Any) -> bool:
-        """Whether an array of the client stands beside this one row by row."""
+        """Whether an array of the client has as many rows as this one."""
         if not isinstance(value, np.ndarray) or self.per is None or value.ndim < self.ndim or not value.ndim:
             return False
         return value.shape[0] == self.shape[0]
@@ -247,7 +247,7 @@ class Joint(NDArrayOperatorsMixin):
         raise TypeError(f"{function.__name__} is not among what is computed with a vector of two parts")
 
     def _split(self, value: Any) -> tuple[Any, Any]:
-        """Both parts of another such vector, or of an array of the client; numbers are the same for both."""
+        """Both parts of another such vector or of an array of the client; a number counts for both."""
         if isinstance(value, Joint):
             return value.head, value.tail
         m = len(self.head)
@@ -292,10 +292,10 @@ def _reshaped(array: npt.NDArray[Any], count: int, row: tuple[int, ...]) -> npt.
 
 
 def _cut(array: npt.NDArray[Any], first: int, low: int, high: int) -> npt.NDArray[Any]:
-    """Those of a shard's rows that are between two rows of the whole."""
+    """The rows of a shard that fall between two rows of the whole array."""
     return array[max(low - first, 0) : max(high - first, 0)]
 
 
 def _finite(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a reduction, without a beginning that nobody gave."""
+    """The options of a reduction, without infinite initial values."""
     return {key: value for key, value in options.items() if np.isfinite(value)}

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: it evaluates expressions of values that it holds, for the rows of one shard."""
+"""What runs on a worker: expressions of the values that it holds, for the rows of one shard."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Hint:
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """A nest of lists, tuples and dictionaries with a function applied to all that is in it."""
+    """Applies a function to everything in nested lists, tuples and dictionaries."""
     if isinstance(value, list | tuple):
         return type(value)(mapped(each, function) for each in value)
     if isinstance(value, dict):
@@ -85,7 +85,7 @@ async def evaluate_here(payloads: dict[int, tuple[bytes, list[str]]], limit: flo
 
 
 def merge(first: list[Any], second: list[Any], hows: list[str]) -> list[Any]:
-    """What two neighbouring groups of shards return, as one."""
+    """Merges what two neighbouring groups of shards return."""
     return [MERGES[how](one, other) for how, one, other in zip(hows, first, second, strict=True)]
 
 
@@ -122,12 +122,11 @@ def sweep(cost: Cost, log: tuple[Any, ...], inner: tuple[Any, ...] | None, asked
     return _threads().sweep(Request(matrix, inner=None if inner is None else Factored(cost, *inner), **asked))
 
 
-def applied(method: str, cost: Cost, log: tuple[Any, ...], arguments: tuple[Any, ...]) -> Double:
-    """What an engine's method of a log-plan returns for the rows of a shard."""
-    result: Double = getattr(_threads(), method)(Factored(cost, *log), *arguments)
-    return result
+def applied(method: Callable[..., Double], cost: Cost, log: tuple[Any, ...], arguments: tuple[Any, ...]) -> Double:
+    """Applies a method of `Threads` to the rows of a shard."""
+    return method(_threads(), Factored(cost, *log), *arguments)
 
 
 def _threads() -> Threads:
-    """As many threads as the worker was given."""
+    """An engine with as many threads as the worker has."""
     return Threads(workers=_worker().state.nthreads, memory=0)

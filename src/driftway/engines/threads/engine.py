@@ -1,4 +1,4 @@
-"""The engine that everybody has: row blocks on a pool of threads, compiled where Numba is installed."""
+"""The default engine: row blocks on a pool of threads, compiled where Numba is installed."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def compiled_threads(engine: Engine) -> Threads | None:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Where a sweep leaves what belongs to rows: potentials, sums and right products; m columns, c left products."""
+    """Output arrays of a sweep that have a number per row: potentials, sums and right products."""
 
     f: Double
     rows: Double
@@ -332,7 +332,7 @@ class _Sums:
 
 
 class _Teller:
-    """Counts the rows that a sweep has visited and tells the share to whoever watches."""
+    """Counts the rows that a sweep has visited, and reports the share to a callback."""
 
     def __init__(self, watch: Callable[[float], None] | None, rows: int) -> None:
         self._watch, self._rows, self._done, self._lock = watch, rows, 0, Lock()

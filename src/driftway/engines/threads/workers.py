@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """So many threads, and how many entries of a matrix make a block that fits the cache of one core."""
+    """A number of threads, and the entries of a matrix that make a block for the cache of one core."""
 
     def __init__(self, workers: int, block_entries: int) -> None:
         self.workers, self.block_entries = workers, block_entries

@@ -20,7 +20,7 @@ COPIES = 2
 
 
 class Place:
-    """A torch device, the precision of entries there, and how arrays get to it and back."""
+    """A torch device with the precision of entries there; copies arrays to it and back."""
 
     def __init__(self, torch: Any, device: Any, real: Any) -> None:
         self.torch, self.device, self.real = torch, device, real

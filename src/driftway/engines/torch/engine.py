@@ -159,7 +159,7 @@ class Torch(Engine):
 
 
 class _Pass:
-    """One sweep: what lies on the device, and what has come back."""
+    """One sweep: tensors on the device, and sums on the host."""
 
     def __init__(self, place: Place, request: Request) -> None:
         n, m = request.log.shape
@@ -262,7 +262,7 @@ def _import_torch() -> Any:
 
 
 def _device(torch: Any, name: object) -> Any:
-    """The device, after a look whether it is there."""
+    """The device of this name, checked to be usable."""
     if not isinstance(name, str):
         raise TypeError(f'device must be a string such as "cpu" or "cuda", got {type(name).__name__} {name!r}')
     try:

@@ -27,10 +27,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class FrankWolfe(Solver):
-    """Conditional gradient (Frank–Wolfe; Jaggi 2013, Bertsekas 1999) on the transport polytope, with or without
-    entropy.
+    """Conditional gradient (Frank–Wolfe) on the transport polytope, with or without entropy.
 
-    Everything is linearised, and an exact transport problem is solved at every step:
+    See Jaggi (2013) and Bertsekas (1999). Everything is linearised, and an exact transport problem is solved at every
+    step:
 
         γ' = argmin ⟨γ', C + ε log γ + ∇J(γ)⟩  over the couplings,      γ ← (1 − t) γ + t γ',
 

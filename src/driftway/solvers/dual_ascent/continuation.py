@@ -49,7 +49,7 @@ def longer(stride: float, reach: float) -> float:
 
 
 def shorter(stride: float) -> float:
-    """The stride instead of one that was too long."""
+    """A shorter stride, in the place of one that was too long."""
     return max(SHORTEST_STRIDE, 0.5 * stride)
 
 
@@ -61,7 +61,7 @@ def damped(damping: float, tries: int) -> float:
 
 
 class Place(Protocol):
-    """A point of the dual at a strength, evaluated."""
+    """A point of the dual at one strength, with its value and gradient."""
 
     @property
     def epsilon(self) -> float: ...
@@ -90,7 +90,7 @@ class Direction(NamedTuple):
 
 
 class Steps(Protocol[P]):
-    """How places are computed."""
+    """How points of the dual and Newton steps are computed."""
 
     def under(self, place: P, epsilon: float, before: P | None) -> P:
         """Where the path leads to at another strength, from this place and the one before it."""
@@ -149,7 +149,7 @@ class Continuation(Generic[P]):
         return total
 
     def begin(self) -> None:
-        """Begins at a strength: nothing is known of its steps."""
+        """Resets the state of a strength, before its first step."""
         self.near, self.failed, self.spent, self.just_filled = False, False, 1, False
         self.damping, self.reach, self.earlier = 0.0, math.nan, math.inf
 
@@ -204,14 +204,14 @@ class Continuation(Generic[P]):
         return tries + more
 
     def _pass(self, steps: Steps[P]) -> int:
-        """Takes this strength for solved, and goes to the next."""
+        """Accepts this strength as solved, and moves on to the next."""
         if self.reached is not None:
             self.stride = longer(self.stride, self.reach)
         self.reached, self.before = self.here, self.reached
         return self._leap(steps, self.reached)
 
     def _give_up(self, steps: Steps[P]) -> int:
-        """Goes back and then not as far, or fails."""
+        """Returns to the last solved strength with a shorter stride; fails if there is none."""
         if self._can_return and self.reached is not None:
             self.stride = shorter(self.stride)
             return self._leap(steps, self.reached)

@@ -86,7 +86,7 @@ class Space:
         return space.with_pairs(every=R.shape[1] <= FEW_MOMENTS)
 
     def with_pairs(self, *, every: bool) -> Space:
-        """The same, with the products of every pair of moments or only with their squares."""
+        """This space with the products of every pair of moments, or only with their squares."""
         first, second = pairs(self.R.shape[1], every=every)
         return replace(self, products=np.hstack([self.R, self.R[:, first] * self.R[:, second]]), every=every)
 
@@ -118,7 +118,7 @@ class Place:
 
     @cached_property
     def by_row(self) -> Double:
-        """What every row adds to the dual."""
+        """The contribution of every row to the dual."""
         space = self.space
         in_P = (self.P * (space.centre + 0.5 * space.curvature * self.P)).sum(axis=1)
         return self.epsilon * space.a * np.where(space.a > 0, self.f, 0.0) - in_P

@@ -83,7 +83,7 @@ class CompiledSteps:
         return there if math.isfinite(there.value) else None
 
     def settled(self, place: SmallPlace) -> tuple[SmallPlace, int]:
-        """As it is: a compiled step takes no longer than a few evaluations."""
+        """The place unchanged: a compiled step takes no longer than a few evaluations."""
         return place, 0
 
 

@@ -124,7 +124,7 @@ def _highest_entropy(model: Model) -> float:
 
 
 def _first(model: Model, space: Space, accuracy: float) -> tuple[_Course, int]:
-    """The course to ε from where the problem is easy, and the sweeps it took to begin."""
+    """The start of the path of strengths, where the problem is easy, and the sweeps that it took."""
     small = _is_small(model, space)
     easy = max(EASY_SMOOTHNESS * (model.J.smoothness or 0.0), EASY_RANGE * model.spread)
     first = max(model.epsilon, easy * (SMALL_EASY if small else 1.0))
@@ -152,7 +152,7 @@ def is_small(shape: tuple[int, int], engine: Engine) -> bool:
 
 
 def _is_small(model: Model, space: Space) -> bool:
-    """The same, where every moment has a variable of its own in every row."""
+    """Whether compiled Newton steps pay and apply: every moment must have a variable in every row."""
     few = space.R.shape[1] <= NEWTON_MOMENTS and bool(space.seen[space.a > 0].all())
     return few and is_small(model.cost.shape, model.engine)
 
@@ -245,7 +245,7 @@ class _Course:
 
 
 def _newton_cost(here: Place) -> float:
-    """What the few steps of Newton's method cost that are needed, in sweeps, as measured."""
+    """The measured cost of a few Newton steps, in sweeps."""
     m, r = here.space.b.size, here.P.shape[1]
     if m > NEWTON_SIZE or r > NEWTON_MOMENTS or is_remote(here.P):
         return math.inf

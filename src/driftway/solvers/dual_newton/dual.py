@@ -174,7 +174,7 @@ class SemiDual:
 
     @cached_property
     def variances(self) -> Double:
-        """Of the moments under b."""
+        """The variances of the moments under b."""
         return self.b @ self.basis[:, 1:] ** 2
 
     @cached_property
@@ -221,7 +221,7 @@ class SemiDual:
         return Place(self, epsilon, theta, roots, g, slopes, kept, sums, diagonal, float(value), precision)
 
     def added(self, visit: Callable[[slice], tuple[Any, ...]], price: float = 1.0) -> list[Any]:
-        """What `visit` makes of parts of the columns, added up in their order: the same bits whoever was first."""
+        """The sum over parts of the columns, always in their order, so that results are reproducible to the bit."""
         parts = self.engine.each(visit, *self.cost.shape, blas=False, price=price)
         return [sum(rest, first) for first, *rest in zip(*parts, strict=True)]
 
@@ -367,7 +367,7 @@ def _gathered(
 
 
 def _tolerance(kappa: float, precision: Precision) -> float:
-    """Of the logarithm of a norm: what a plan is off by is 1 + κ times that."""
+    """The tolerance of the logarithm of a norm; the error of the plan is 1 + κ times as large."""
     rounding = 2.0 * float(np.finfo(precision.scores).eps)
     return max(precision.roots / (1.0 + kappa), rounding * (1.0 + abs(float(np.log(kappa)))))
 

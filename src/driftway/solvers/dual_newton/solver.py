@@ -164,7 +164,7 @@ def _given(dual: SemiDual, model: Model, penalty: Penalty, plan: Plan | None, f:
 
 
 def _path(dual: SemiDual, epsilon: float, first: Precision, final: Precision) -> _Climb:
-    """A place near the optimum for ε, reached from where the problem is easy."""
+    """A point near the optimum for ε, reached along a path of strengths that begins where the problem is easy."""
     ratio = EASY * dual.scale / epsilon
     count = max(0, math.floor(math.log(ratio) / math.log(RATIO))) if ratio > 1 else 0
     strengths = [epsilon * RATIO**k for k in range(count, -1, -1)]
@@ -221,12 +221,12 @@ class _Climb:
                 return
 
     def refine(self, precision: Precision) -> None:
-        """Looks at the same place again, more accurately."""
+        """Evaluates the same point again, more accurately."""
         self.move(self.here.theta, self.here.roots, precision)
 
     @property
     def _unit(self) -> float:
-        """What gaps are relative to."""
+        """The unit of gaps."""
         return max(abs(self.here.value), 1.0)
 
     def _reached(self, accuracy: float) -> bool:
@@ -241,7 +241,7 @@ class _Climb:
         self.here, self.left, self.spent = there, None, self.spent + 1
 
     def leave(self, place: Place) -> None:
-        """Gives up a place that is not where the ascent is."""
+        """Releases the memory of a point for the next evaluation."""
         self.left = None if place is self.origin else place
 
     def step(self, *, fine: bool) -> bool:
