@@ -10,9 +10,10 @@ import pytest
 from agreement import METRICS, MOMENTS, PLAIN, SOLVERS, difference, fits, run
 from problems import data, problem
 
-from driftway import ContinuousTransportClassifier, PointCloudCost, solve
+from driftway import ContinuousTransportClassifier, GroupLasso, PointCloudCost, Problem, TimeSmoothness, solve
 from driftway.engines import Threads
 from driftway.engines.engine import Request
+from driftway.geometry import Cost
 from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
 from driftway.solvers import DualNewton
 
@@ -184,3 +185,34 @@ def test_adaptation_runs_on_any_engine() -> None:
         model = ContinuousTransportClassifier(engine=engine).fit(X, y)
         labels[name] = model.partial_fit(batch).predict(batch)
     np.testing.assert_array_equal(labels["torch"], labels["threads"])
+
+
+class Steps(Cost):
+    """A cost of one's own, by the distance of row and column numbers, in units of `unit`."""
+
+    def __init__(self, n: int, m: int, unit: float) -> None:
+        self._values = unit * np.abs(np.subtract.outer(np.linspace(0.0, 1.0, n), np.linspace(0.0, 1.0, m)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, m = self._values.shape
+        return n, m
+
+    @property
+    def dtype(self) -> np.dtype[np.float64]:
+        return self._values.dtype
+
+    def rows(self, block: slice) -> np.ndarray:
+        return self._values[block]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-30])
+def test_an_own_cost_is_solved_as_its_matrix_is(unit: float) -> None:
+    """Also where it is scaled, since its unit is far from 1."""
+    cost, Y = Steps(9, 7, unit), np.linspace(0.0, 1.0, 7)[:, None]
+    for J in (None, TimeSmoothness(Y, np.linspace(0.1, 0.8, 9)[:, None], unit), GroupLasso(np.arange(9) % 2, unit)):
+        expected = solve(Problem(cost.rows(slice(None)), epsilon=0.05 * unit, regularizer=J), tol=1e-9)
+        for engine in (Threads(), Threads(compiled=False), Torch("cpu")):
+            found = solve(Problem(cost, epsilon=0.05 * unit, regularizer=J), tol=1e-9, engine=engine)
+            assert found.converged
+            assert found.value == pytest.approx(expected.value, rel=1e-8, abs=0.0)
