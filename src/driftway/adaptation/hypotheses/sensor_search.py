@@ -7,7 +7,8 @@ searched for:
 
 The prior of the mix is a mixture: near the usual one (α KL(w̄ ‖ w) with w̄ = ½(π + last mix)), near the last one, or now
 and then any mix at all, for a price. Otherwise a class that leaves is cheaper to explain by a map that stretches the
-others, and one that is away seems to come back.
+others, and one that is away seems to come back. The last mix is known as well as the classes are told apart, and counts
+so much beside the source's: where they overlap a mix would run away.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ MIX_COUNTS, FREE_SHARE = 10.0, 0.5
 DEAD, MOST_DEAD = 0.02, 0.75
 # Points of a batch beyond these add no evidence: by then the model's own errors outweigh chance.
 MOST_EVIDENCE = 300
-# A mix that stays goes back to the source's by this share in every step, so that none runs away where classes overlap.
-BACK = 0.2
 # Steps of the search for a mix, from each of two starts, with the gains renewed between two rounds of it.
 SEARCH, GAIN_ROUNDS = 12, 2
 LEAST_SHARE = 1e-4
@@ -197,7 +196,8 @@ class Search:
 
     def mix_prior(self, mix: Double) -> tuple[float, Double]:
         """The negative log-prior of the mix in nats, and its gradient."""
-        last = (1.0 - BACK) * self.state.mix + BACK * self.source.shares
+        known = self.source.apart
+        last = known * self.state.mix + (1.0 - known) * self.source.shares
         near = np.stack([self.usual, last])
         any_mix = RETURN + FREE_SHARE * (len(mix) - 1) * np.log(self.prior.size)
         prices = np.append(MIX_COUNTS * (near * np.log(near / mix)).sum(axis=1), any_mix)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
 from sklearn.covariance import ledoit_wolf
 
 from driftway.adaptation.source.clouds import ClassClouds, class_clouds
@@ -43,6 +45,7 @@ class SourceClasses:
     kurtosis : fourth moments of the features (d)
     codes : the values of features that have few on the source (2×d), NaN for others
     directions : discriminant directions, whitened within classes (d×r)
+    apart : how well the classes are told apart there, from 0 to 1
     near : the classes in the discriminant space
     full : the classes in the whole space, within `REACH`
 
@@ -62,6 +65,7 @@ class SourceClasses:
     kurtosis: Double
     codes: Double
     directions: Double
+    apart: float
     near: ClassClouds
     full: ClassClouds
 
@@ -112,9 +116,17 @@ def source_classes(X: Double, groups: Groups, weights: Double, classes: int) -> 
         kurtosis=np.clip(weights @ Z**4, *KURTOSIS),
         codes=np.stack([_codes(column) for column in Z.T], axis=1),
         directions=directions,
+        apart=_apart(Z @ directions, means @ directions, shares, weights),
         near=class_clouds(Z @ directions, groups, weights, classes),
         full=class_clouds(np.clip(Z, -REACH, REACH), groups, weights, classes),
     )
+
+
+def _apart(points: Double, centres: Double, shares: Double, weights: Double) -> float:
+    """How well classes are told apart, from 0 to 1: the share of the labels' variance that Gaussian ones explain."""
+    proba = softmax(np.log(shares) - 0.5 * cdist(points, centres, "sqeuclidean"), axis=1)
+    explained = weights @ (proba - weights @ proba) ** 2
+    return float(min(explained.sum() / max(float(shares @ (1.0 - shares)), 1e-12), 1.0))
 
 
 def _codes(column: Double) -> Double:
