@@ -22,7 +22,8 @@ from driftway import (
 )
 from driftway.arrays.rowwise import Remote
 from driftway.engines import Request, Sweep, Threads
-from driftway.regularizers import MomentRegularizer
+from driftway.regularizers import GroupNorms, MomentRegularizer
+from driftway.solvers import DualNewton
 
 N, M = 7, 6
 BUILT_IN = {name: make for name, (make, _) in REGULARIZERS.items() if name != "none"} | {
@@ -232,3 +233,33 @@ def test_norms_do_not_depend_on_how_a_plan_is_cut_into_blocks(monkeypatch: pytes
         monkeypatch.setattr(group_lasso, "BLOCK_ENTRIES", entries)
         assert J.value(gamma) == pytest.approx(1.5 * norms.sum(), rel=1e-13)
         np.testing.assert_allclose(J.gradient(gamma), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-30])
+def test_norms_of_groups_are_solved_under_any_name(unit: float) -> None:
+    """Also in units far from 1, in which the regulariser is another object."""
+    pytest.importorskip("numba")
+
+    class ByCity(Regularizer):
+        convex, minimum = True, 0.0
+
+        def __init__(self, norms: GroupLasso) -> None:
+            self._norms = norms
+
+        def value(self, gamma: np.ndarray) -> float:
+            return self._norms.value(gamma)
+
+        def gradient(self, gamma: np.ndarray) -> np.ndarray:
+            return self._norms.gradient(gamma)
+
+        @property
+        def group_norms(self) -> GroupNorms:
+            return self._norms.group_norms
+
+    d = data(12, 10, seed=3)
+    lasso, cost = GroupLasso(d.labels, 0.3 * unit), unit * PointCloudCost(d.X, d.Y).rows(slice(None))
+    own, ours = (
+        solve(Problem(cost, d.a, d.b, epsilon=0.1 * unit, regularizer=J), DualNewton()) for J in (ByCity(lasso), lasso)
+    )
+    assert own.converged
+    assert own.value == pytest.approx(ours.value, rel=1e-9, abs=0.0)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.engines.engine import Engine
-from driftway.regularizers.forms import RowQuadratic
+from driftway.regularizers.forms import GroupNorms, RowQuadratic
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.moment_regularizer import (
     MomentRegularizer,
@@ -58,6 +58,12 @@ class _InUnits(Regularizer):
     def lipschitz(self) -> float | None:
         lipschitz = self.term.lipschitz
         return None if lipschitz is None else lipschitz / self.cost
+
+    @property
+    def group_norms(self) -> GroupNorms | None:
+        """Norms are homogeneous, so only the unit of cost counts."""
+        norms = self.term.group_norms
+        return None if norms is None else norms._replace(weight=norms.weight / self.cost)
 
     def with_engine(self, engine: Engine) -> Self:
         return type(self)(self.term.with_engine(engine), self.mass, self.cost)
