@@ -14,6 +14,7 @@ from driftway import PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
 from driftway.engines import Threads
 from driftway.engines.engine import Engine, Request
 from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
+from driftway.geometry.terms import Terms
 
 numba = pytest.importorskip("numba")
 
@@ -264,13 +265,16 @@ def test_bits_do_not_depend_on_where_arrays_are(m: int, features: int, moments: 
     shapes = {"x": (n, features), "y": (features, m), "A": (n, moments), "B": (moments, m), "g": (m,), "f": (n,)}
     shapes |= {"V": (2, m), "U": (n, 2), "held": (5 * m + 2 * compiled_form.MARGIN,)}
     given = {name: rng.random(shape) for name, shape in shapes.items()}
-    sums = {"shifts": (n,), "rows": (n,), "right": (n, 2), "columns": (m,), "left": (2, m)}
+    sums = {"shifts": (n,), "rows": (n,), "right": (n, 2), "left": (2, m)}
+    x, y, A, B, g = (given[name] for name in "xyABg")
+    kind = compiled_form.Rows.of(Terms(np.zeros(n), np.zeros(m), np.empty((0, m)), x, y, True, -1.0, A, B), g)
     for _ in range(200):
         o = scattered(given | {name: np.zeros(shape) for name, shape in sums.items()}, rng)
-        terms = np.empty((0, m)), 0, o["x"], o["y"], True, -1.0, o["A"], o["B"], o["g"]
+        there = {name: o[name] for name in "xyABg" if getattr(kind, name) is not None}
         out = [o[name] for name in sums]
-        buffer = compiled_form.inside(o["held"])
-        compiled.sweep_rows(0, n, terms, o["f"], np.empty(0), 1e100, o["V"], o["U"], *out, buffer)
+        buffer, weights = compiled_form.inside(o["held"]), np.empty((2, 4))
+        moved = kind._replace(**there)
+        compiled.sweep_rows(0, n, *moved, o["f"], np.empty(0), 1e100, o["V"], o["U"], *out, buffer, weights)
         seen.add(b"".join(array.tobytes() for array in out))
     assert len(seen) == 1
 

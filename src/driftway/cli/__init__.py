@@ -31,11 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
 
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         from driftway.cli.app import run
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("typer", "rich", "click"):
             raise
+        if given == ["warm-up"]:  # an image needs nothing else of the command line
+            from driftway.cli.warm_up import warm_up
+
+            return warm_up()
         sys.stderr.write(f"driftway: the command line needs {error.name}: pip install 'driftway[cli]'\n")
         return 2
-    return run(sys.argv[1:] if arguments is None else list(arguments))
+    return run(given)

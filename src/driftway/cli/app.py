@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import driftway
-from driftway.cli import adapt, report, reproduce, solve
+from driftway.cli import adapt, report, reproduce, solve, warm_up
 from driftway.cli.failures import UserError, message_of, usage_message
 from driftway.cli.terminal import print_message, print_result
 
@@ -26,6 +26,7 @@ app.command("adapt")(adapt.adapt)
 app.command("report")(report.report)
 app.command("solve")(solve.solve_cost)
 app.command("reproduce")(reproduce.reproduce)
+app.command("warm-up")(warm_up.warm_up)
 
 
 def _version(wanted: bool) -> None:

@@ -5,6 +5,7 @@
 
 from typing import TYPE_CHECKING
 
+from driftway.arrays.exports import lazily
 from driftway.engines.engine import Engine, Kernel, Request, Sweep
 from driftway.engines.threads import Threads
 
@@ -14,18 +15,4 @@ if TYPE_CHECKING:
     from driftway.engines.dask import Dask
     from driftway.engines.torch import Torch
 else:
-
-    def __getattr__(name: str) -> object:
-        """Loads the engines that few use when they are first asked for, so that `import driftway` stays quick."""
-        if name == "Dask":
-            from driftway.engines.dask import Dask
-
-            return Dask
-        if name == "Torch":
-            from driftway.engines.torch import Torch
-
-            return Torch
-        raise AttributeError(f"module 'driftway.engines' has no attribute '{name}'")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazily(__name__, {"dask": ("Dask",), "torch": ("Torch",)})

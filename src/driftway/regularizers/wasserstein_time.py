@@ -8,7 +8,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import flag, points, real_number, weights
@@ -219,6 +218,8 @@ def _transport(
     log_a, log_c = (np.log(np.where(mass > 0, mass, 1.0)) for mass in (a, c))
     solved = balance(log, a, c, log_a, log_c if start is None else start, tol=1e-11, max_iter=10_000, engine=engine)
     if solved.error > max(1e-6, 100.0 * engine.precision):  # in float32 rounding leaves more
+        from sklearn.exceptions import ConvergenceWarning  # here, for its import takes longer than most solves
+
         warnings.warn(
             f"WassersteinTime's own transport problem ended with marginal error {solved.error:.1e}; increase blur",
             ConvergenceWarning,

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from driftway.arrays.validation import double_array, flag, positive_integer, real_array, real_number
 from driftway.engines.cores import single_blas
@@ -178,6 +177,8 @@ def _run(
 
         solution = first_to_succeed(model, solvers, attempt)
     if not solution.converged and not is_quiet():
+        from sklearn.exceptions import ConvergenceWarning  # here, for its import takes longer than most solves
+
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from driftway.engines.compiled.loading import compiled_code
 from driftway.geometry.matrices import Matrix
+from driftway.geometry.terms import Terms
 
 Double = npt.NDArray[np.float64]
 
@@ -21,6 +23,43 @@ CALL_ENTRIES = 2**26
 MARGIN = 128
 # Bytes of a line of the cache.
 LINE = 64
+
+
+class Rows(NamedTuple):
+    """What kernels form rows from: what there is none of is `None`, as are flags that are not set.
+
+    Flags tell what stands beside g and the product: nothing (`alone`), Euclidean distances or their squares in the
+    plane or in another space (`cloud`). Then how exponentials are taken: in the pass that forms a row (`products` of
+    two terms), while the next one is formed (`ahead`), or after it (`formed`).
+    """
+
+    base: npt.NDArray[Any] | None
+    first: int
+    x: npt.NDArray[Any] | None
+    y: npt.NDArray[Any] | None
+    scale: np.floating | float
+    A: npt.NDArray[Any] | None
+    B: npt.NDArray[Any] | None
+    g: npt.NDArray[Any]
+    alone: Literal[True] | None = None
+    plane: Literal[True] | None = None
+    cloud: Literal[True] | None = None
+    euclidean: Literal[True] | None = None
+    products: Literal[True] | None = None
+    ahead: Literal[True] | None = None
+    formed: Literal[True] | None = None
+
+    @classmethod
+    def of(cls, terms: Terms, g: npt.NDArray[Any], unit: float = 1.0) -> Rows:
+        """Terms in a unit, in the precision of g."""
+        real, rank, d = g.dtype.type, terms.A.shape[1], terms.x.shape[1]
+        base = terms.base if len(terms.base) else None
+        x, y = (terms.x.astype(real, copy=False), in_lines(terms.y, real)) if d else (None, None)
+        A, B = ((terms.A * unit).astype(real), in_lines(terms.B, real)) if rank else (None, None)
+        alone, euclidean = base is None and not d, d > 0 and terms.euclidean
+        products, ahead = alone and rank == 2, d == 2 and euclidean and rank in (0, 2)
+        flags = alone, d == 2, d not in (0, 2), euclidean, products, ahead, not products
+        return cls(base, 0, x, y, real(terms.scale * unit), A, B, g, *(True if flag else None for flag in flags))
 
 
 class CompiledForm:
@@ -36,30 +75,42 @@ class CompiledForm:
         self.f = ((f + self.rows) * LOG2E).astype(real)
         self.shifts = np.empty(n)
         self._g = in_lines(columns * LOG2E, real)
-        self._terms: tuple[object, ...] | None = None
-        if terms is not None:
-            _, _, base, x, y, euclidean, scale, A, B = terms
-            cloud = x.astype(real, copy=False), in_lines(y, real), euclidean, real(scale * LOG2E)
-            self._terms = (base, 0, *cloud, (A * LOG2E).astype(real), in_lines(B, real), self._g)
+        self._rows = None if terms is None else Rows.of(terms, self._g, LOG2E)
 
     @property
     def entrywise(self) -> bool:
         """Whether compiled code forms every entry itself, or is given blocks of rows."""
-        return self._terms is not None
+        return self._rows is not None
 
-    def over(self, part: slice, rows: int) -> Iterator[tuple[slice, tuple[object, ...]]]:
-        """The rows to visit and what they are made of; so many rows at a time where they have to be computed before."""
-        n, m = self.log.shape
-        if self._terms is not None:
-            size = max(4, CALL_ENTRIES // m)
-            for low in range(part.start, part.stop, size):
-                yield slice(low, min(low + size, part.stop)), self._terms
+    def over(self, part: slice, rows: int, *, long: bool = True) -> Iterator[tuple[slice, Rows]]:
+        """The rows to visit and what they are made of: so many at a time, or more where none has to be computed."""
+        size = max(4, CALL_ENTRIES // self.log.shape[1]) if long and self._rows is not None else rows
+        for low in range(part.start, part.stop, size):
+            block = slice(low, min(low + size, part.stop))
+            if self._rows is not None:
+                yield block, self._rows
+            else:
+                base = np.ascontiguousarray(self.log.rows(block))
+                yield block, Rows(base, low, None, None, self.real(LOG2E), None, None, self._g, formed=True)
+
+    def formed(self, part: slice, rows: int) -> Iterator[tuple[slice, Double]]:
+        """The log-plan itself in float64, so many rows at a time, each time in the same array."""
+        held = np.empty((rows, self.log.shape[1]))
+        for block, terms in self.over(part, rows, long=False):
+            logs = held[: block.stop - block.start]
+            compiled_code().form_rows(block.start, block.stop, *terms, self.f, logs)
+            yield block, logs
+
+    def fill(self, part: slice, rows: int, out: npt.NDArray[np.floating]) -> None:
+        """out = the exponentials of the rows of a part, so many at a time, from entries in float64."""
+        if self._rows is None or not (self._rows.ahead or self._rows.products):
+            for block, logs in self.formed(part, rows):
+                compiled_code().exponentiate_rows(logs, out[block.start - part.start : block.stop - part.start])
             return
-        empty = np.empty((n, 0), self.real), np.empty((0, m), self.real)
-        for low in range(part.start, part.stop, rows):
-            block = slice(low, min(low + rows, part.stop))
-            base = np.ascontiguousarray(self.log.rows(block))
-            yield block, (base, block.start, *empty, True, self.real(LOG2E), *empty, self._g)
+        held = scratch(self.log.shape[1], np.float64)
+        for block, terms in self.over(part, rows):
+            there = out[block.start - part.start : block.stop - part.start]
+            compiled_code().fill_rows(block.start, block.stop, *terms, self.f, held, there)
 
 
 def scratch(m: int, real: type[np.floating]) -> npt.NDArray[np.floating]:

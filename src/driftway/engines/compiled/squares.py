@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
-from driftway.engines.compiled.sweep import FAST
+from driftway.engines.compiled.compiling import kernel
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@kernel
 def add_squares(gamma: Any, classes: Any, squares: Any) -> None:
     """squares[k] += Σ γ² over the rows of class k, for every column."""
     for i in range(gamma.shape[0]):

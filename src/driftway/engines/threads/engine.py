@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import flag, positive_integer
-from driftway.engines.compiled.layout import LOG2E, CompiledForm, aligned, scratch
+from driftway.engines.compiled.layout import LOG2E, CompiledForm, Rows, aligned, scratch
 from driftway.engines.compiled.loading import compiled_code, numba_installed
 from driftway.engines.cores import available_cores
 from driftway.engines.engine import SAFE, Engine, Request, Sweep, entropy_of
@@ -157,26 +157,29 @@ class Threads(Workers, Engine):
         real = form.real
         mass = np.empty(0, real) if request.row_mass is None else request.row_mass.astype(real, copy=False)
         V = _columns(request.right, out.m, real).T.copy()
-        U = _columns(request.left, request.log.shape[0], real)
+        U = np.ones((request.log.shape[0], out.c + 1), real)  # the sums of the columns are a product with ones
+        if request.left is not None:
+            U[:, : out.c] = request.left
         code, safe, empty = compiled_code(), SAFE[1] if real is np.float64 else SINGLE_SAFE, np.empty(0)
 
         def visit(part: slice) -> _Part:
-            columns, left = aligned((out.m,), np.float64), aligned((out.c, out.m), np.float64)
-            columns[...], left[...] = 0.0, 0.0
-            held, excess = scratch(out.m, real), 0.0
-            for block, terms in form.over(part, self.block_rows(out.m)):
-                where = block.start, block.stop, terms, form.f
-                sums = out.rows, out.right, columns, left, held
-                if request.remainder is None:
-                    code.sweep_rows(*where, mass, safe, V, U, form.shifts, *sums)
-                else:
-                    u, v = request.remainder
-                    lacking = (mass, empty) if u is None else (empty, u)
-                    excess += code.sweep_rounded(*where, *lacking, v, V, U, *sums)
+            left, held, weights = aligned((out.c + 1, out.m), np.float64), scratch(out.m, real), np.empty((2, 4), real)
+            left[...], excess, size = 0.0, 0.0, self.block_rows(out.m)
+            if request.remainder is not None:
+                u, v = request.remainder
+                for block, logs in form.formed(part, size):
+                    lacking = (mass[block], empty) if u is None else (empty, u[block])
+                    where = out.rows[block], out.right[block], left, held
+                    excess = code.round_rows(logs, *lacking, v, V, U[block], *where, excess)
+                    tell(block)
+                return left[-1], left[:-1].T, 0.0, 0.0, excess / LOG2E
+            for block, rows in form.over(part, size):
+                sums = form.shifts, out.rows, out.right, left, held
+                code.sweep_rows(block.start, block.stop, *rows, form.f, mass, safe, V, U, *sums, weights)
                 tell(block)
-            if request.row_mass is not None and request.remainder is None:
+            if request.row_mass is not None:
                 out.f[part] = form.shifts[part] / LOG2E - form.rows[part]
-            return columns, left.T, 0.0, 0.0, excess / LOG2E
+            return left[-1], left[:-1].T, 0.0, 0.0, 0.0
 
         return visit
 
@@ -209,19 +212,13 @@ class Threads(Workers, Engine):
     def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
         return self._exponential(log, f, g, np.empty(log.shape))
 
-    def _exponential(self, log: Matrix, f: Double, g: Double, out: T) -> T:
+    def _exponential(self, log: Matrix, f: Double, g: Double, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """exp(log + f ⊕ g) in `out`."""
         n, m = log.shape
         if not self.compiled:
             return self._fill(lambda block: exponentiate(Request(log, f, g), block)[0], out)
-        form, code = CompiledForm(log, f, g), compiled_code()
-
-        def visit(part: slice) -> None:
-            held = scratch(m, np.float64)
-            for block, terms in form.over(part, self.block_rows(m)):
-                code.fill_rows(block.start, block.stop, terms, form.f, held, out, 0)
-
-        self.each(visit, n, m, blas=not form.entrywise)
+        form, size = CompiledForm(log, f, g), self.block_rows(m)
+        self.each(lambda part: form.fill(part, size, out[part]), n, m, blas=not form.entrywise)
         return out
 
     def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
@@ -230,15 +227,14 @@ class Threads(Workers, Engine):
         size = max(1, GRAM_ENTRIES // m)
 
         def visit(part: slice) -> Double:
-            total, held, gamma = np.zeros((m, m)), scratch(m, np.float64), np.empty((0, m))
+            total, gamma = np.zeros((m, m)), np.empty((0, m))
             for low in range(part.start, part.stop, size):
                 block = slice(low, min(low + size, part.stop))
                 if form is None:
                     gamma = exponentiate(Request(log, f, g), block)[0]
                 else:
                     gamma = np.empty((block.stop - block.start, m))
-                    for rows, terms in form.over(block, size):
-                        compiled_code().fill_rows(rows.start, rows.stop, terms, form.f, held, gamma, block.start)
+                    form.fill(block, size, gamma)
                 for factor in factors:
                     B = factor[block] @ basis.T
                     B *= gamma
@@ -253,10 +249,10 @@ class Threads(Workers, Engine):
         terms, out = matrix.terms(bilinear=False) if self.compiled else None, np.empty(matrix.shape)
         if terms is None or not terms.x.size:
             return self._fill(matrix.rows, out)
-        _, zeros, base, *cloud = terms
-        code = compiled_code()
+        code, rows = compiled_code(), Rows.of(terms, terms.columns)
+        zeros = np.zeros(len(out))
         self.each(
-            lambda part: code.form_rows(part.start, part.stop, (base, 0, *cloud, zeros), out), *matrix.shape, blas=False
+            lambda part: code.form_rows(part.start, part.stop, *rows, zeros, out[part]), *matrix.shape, blas=False
         )
         return out
 

@@ -10,20 +10,34 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from driftway.engines.compiled.compiling import inlined, kernel
 from driftway.engines.compiled.exp2 import exp2
 from driftway.engines.compiled.layout import LOG2E
-from driftway.engines.compiled.sweep import FAST
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
-def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: Any, P: Any, out: Any) -> Any:
+@kernel
+def evaluate(
+    C: Any,
+    R: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    q: Any,
+    epsilon: float,
+    g: Any,
+    P: Any,
+    plan: Any,
+    f: Any,
+    columns: Any,
+    means: Any,
+    residual: Any,
+    total: Any,
+) -> tuple[float, float, float, float]:
     """The dual at (g, P), the magnitude of its terms, column error and moment mismatch.
 
-    Fills the plan, f, its columns, γR and the gradient in P.
+    Fills the plan, f, its columns, γR, the gradient in P, and `total`, which nobody needs.
     """
-    plan, f, columns, means, residual = out
     (m, n), r, unit = C.shape, R.shape[1], LOG2E / epsilon
     f[:] = -np.inf
     for j in range(m):
@@ -36,7 +50,7 @@ def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: 
                 row[i] -= weight * p[i]
         for i in range(n):
             f[i] = max(f[i], row[i])
-    total = np.zeros(n)
+    total[:] = 0.0
     for j in range(m):
         row = plan[j]
         for i in range(n):
@@ -76,7 +90,7 @@ def evaluate(C: Any, R: Any, a: Any, b: Any, c: Any, q: Any, epsilon: float, g: 
     return value - epsilon, magnitude, error, mismatch
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _factor_blocks(A: Any) -> None:
     """A = LLᵀ for every row, in place (r×r×n), with the inverse of its diagonal in the place of that."""
     r, _, n = A.shape
@@ -96,7 +110,7 @@ def _factor_blocks(A: Any) -> None:
                     entry[i] *= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _forward(L: Any, x: Any) -> None:
     """x = L⁻¹x for every row."""
     for k in range(x.shape[0]):
@@ -109,7 +123,7 @@ def _forward(L: Any, x: Any) -> None:
             target[i] *= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _backward(L: Any, x: Any) -> None:
     """x = L⁻ᵀx for every row."""
     r = x.shape[0]
@@ -123,7 +137,7 @@ def _backward(L: Any, x: Any) -> None:
             target[i] *= pivot[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _fill_gram(X: Any, out: Any) -> None:
     """The lower half of XXᵀ, four rows by four at a time, as many as fit the registers: BLAS is half as fast here."""
     m, n = X.shape
@@ -158,7 +172,7 @@ def _fill_gram(X: Any, out: Any) -> None:
             out[j3, k], out[j3, k1], out[j3, k2], out[j3, k3] = s30, s31, s32, s33
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _solve(S: Any, x: Any) -> bool:
     """x = S⁻¹x by Cholesky, in place, for the lower half of S; whether S is positive definite."""
     m = x.size
@@ -185,11 +199,11 @@ def _solve(S: Any, x: Any) -> bool:
     return True
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
-def _reach(R: Any, a: Any, epsilon: float, plan: Any, dg: Any, dP: Any) -> float:
+@inlined
+def _reach(R: Any, a: Any, epsilon: float, plan: Any, dg: Any, dP: Any, first: Any, second: Any, change: Any) -> float:
     """How far a step goes: the largest standard deviation, over the rows of the plan, of what it adds to logarithms."""
     (m, n), r = plan.shape, R.shape[1]
-    first, second, change = np.zeros(n), np.zeros(n), np.empty(n)
+    first[:] = second[:] = 0.0
     for j in range(m):
         change[:] = dg[j]
         for k in range(r):
@@ -208,38 +222,69 @@ def _reach(R: Any, a: Any, epsilon: float, plan: Any, dg: Any, dP: Any) -> float
     return math.sqrt(largest) / epsilon
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@kernel
 def direction(
-    R: Any, a: Any, b: Any, q: Any, epsilon: float, damping: float, limits: Any, here: Any, dg: Any, dP: Any
+    R: Any,
+    a: Any,
+    b: Any,
+    q: Any,
+    epsilon: float,
+    damping: float,
+    starved: float,
+    ridge: float,
+    next_ridge: float,
+    last_ridge: float,
+    plan: Any,
+    columns: Any,
+    means: Any,
+    residual: Any,
+    root: Any,
+    radii: Any,
+    L: Any,
+    stacked: Any,
+    flat: Any,
+    gram: Any,
+    system: Any,
+    along: Any,
+    across: Any,
+    dg: Any,
+    dP: Any,
 ) -> tuple[bool, float, float]:
     """The Newton step (dg, dP): a system of size m for dg after the elimination of P.
 
     Damping adds so much of what the Hessian can be at the most: the columns' masses, and the variance of R under rows
-    that lie at both ends of it. `limits` are the share of its mass that a column is taken to have at the least, and the
-    ridges of the system. Returns whether there is a step, its slope and its reach.
+    that lie at both ends of it. Columns are taken to have the share `starved` of their mass at the least, and ridges
+    are added to the system. Returns whether there is a step, its slope and its reach. `root` is 1/√a and `radii` are
+    half the ranges of R; the arrays between them and the step are overwritten.
     """
-    plan, _, columns, means, residual = here
-    starved, ridge, next_ridge, last_ridge = limits
     (m, n), r = plan.shape, R.shape[1]
-    mean, L = means / a, np.zeros((r, r, n))
-    for k in range(r):
-        radius = 0.5 * (R[:, k].max() - R[:, k].min())
-        L[k, k] = q[k] + damping * radius * radius / epsilon * a
-    stacked = np.empty((m, 1 + r, n))  # γ/√a, and the centred moments γ(R − mean) times L⁻¹/√ε
-    root, inverse = 1.0 / np.sqrt(a), 1.0 / epsilon
+    mass, step, inverse = along[0], along[1], 1.0 / epsilon
     scale = math.sqrt(inverse)
+    for k in range(r):
+        mean, weight, diagonal = across[k], damping * radii[k] * radii[k] / epsilon, L[k, k]
+        for i in range(n):
+            mean[i] = means[k, i] / a[i]
+            diagonal[i] = q[k, i] + weight * a[i]
+        for e in range(k):
+            block = L[k, e]
+            for i in range(n):
+                block[i] = 0.0
+    # In `stacked` γ/√a, and the centred moments γ(R − mean) times L⁻¹/√ε.
     for j in range(m):
         row = plan[j]
         for k in range(r):
-            moment, weight, centre = stacked[j, 1 + k], R[j, k], mean[k]
+            moment, weight, centre = stacked[j, 1 + k], R[j, k], across[k]
             for i in range(n):
                 moment[i] = row[i] * (weight - centre[i])
             for e in range(k + 1):
-                block, other, middle = L[k, e], R[j, e], mean[e]
+                block, other, middle = L[k, e], R[j, e], across[e]
                 for i in range(n):
                     block[i] += inverse * moment[i] * (other - middle[i])
     _factor_blocks(L)
-    dP[:] = residual
+    for k in range(r):
+        target, known = dP[k], residual[k]
+        for i in range(n):
+            target[i] = known[i]
     _forward(L, dP)  # L⁻¹ρ
     for j in range(m):
         row, first, centred = plan[j], stacked[j, 0], stacked[j, 1:]
@@ -253,34 +298,35 @@ def direction(
                 right += moment[i] * known[i]
                 moment[i] *= scale
         dg[j] = b[j] - columns[j] + right / epsilon
-    gram = np.empty((m, m))
-    _fill_gram(stacked.reshape((m, (1 + r) * n)), gram)
-    mass = np.sqrt(np.maximum(columns, starved * b))
-    dg /= mass
-    more, step, system = ridge, dg.copy(), np.empty((m, m))
+    _fill_gram(flat, gram)
+    for j in range(m):
+        mass[j] = math.sqrt(max(columns[j], starved * b[j]))
+        dg[j] /= mass[j]
+    more = ridge
     while True:
         for j in range(m):
             for k in range(j + 1):
                 system[j, k] = mass[j] * mass[k] - gram[j, k] / mass[j] / mass[k]  # plus the free constant in g
             system[j, j] += 1.0 + damping + more
-        step[:] = dg
+            step[j] = dg[j]
         if _solve(system, step):
             break
         if more > last_ridge:  # out of range: with numbers in it the system would be positive definite
             return False, 0.0, 0.0
         more = max(10.0 * more, next_ridge)
-    dg[:] = epsilon * step / mass
+    slope = 0.0
     for j in range(m):
+        dg[j] = epsilon * step[j] / mass[j]
         change = dg[j] * scale
         for k in range(r):
             moment, target = stacked[j, 1 + k], dP[k]
             for i in range(n):
                 target[i] += change * moment[i]
     _backward(L, dP)
-    slope = 0.0
     for j in range(m):
         slope += dg[j] * (b[j] - columns[j])
     for k in range(r):
+        known, target = residual[k], dP[k]
         for i in range(n):
-            slope += dP[k, i] * residual[k, i]
-    return True, slope, _reach(R, a, epsilon, plan, dg, dP)
+            slope += target[i] * known[i]
+    return True, slope, _reach(R, a, epsilon, plan, dg, dP, across[0], across[1], across[2])

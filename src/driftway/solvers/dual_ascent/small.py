@@ -48,6 +48,10 @@ class CompiledSteps:
     def __init__(self, C: Double, R: Double, a: Double, b: Double, c: Double, q: Double) -> None:
         (m, n), r = C.shape, R.shape[1]
         self._problem = C, R, a, b, c, q
+        self._given = 1.0 / np.sqrt(a), 0.5 * (R.max(axis=0) - R.min(axis=0))
+        stacked = np.empty((m, 1 + r, n))
+        blocks = stacked, stacked.reshape(m, -1), np.empty((m, m)), np.empty((m, m))
+        self._work = np.empty((r, r, n)), *blocks, np.empty((2, m)), np.empty((max(r, 3), n))
         self._memories = [
             Memory(np.empty((m, n)), np.empty(n), np.empty(m), np.empty((r, n)), np.empty((r, n))) for _ in range(2)
         ]
@@ -55,7 +59,9 @@ class CompiledSteps:
     def at(self, epsilon: float, g: Double, P: Double, kept: Memory | None = None) -> SmallPlace:
         """The dual at (g, P), into the memory that is not to be kept."""
         memory = self._memories[kept is self._memories[0]]
-        value, magnitude, error, mismatch = _kernels().evaluate(*self._problem, epsilon, g, P, memory)
+        value, magnitude, error, mismatch = _kernels().evaluate(
+            *self._problem, epsilon, g, P, *memory, self._work[-1][0]
+        )
         distance = max(error, mismatch / max(abs(value), epsilon))
         return SmallPlace(epsilon, g, P, memory, value, magnitude, distance)
 
@@ -74,8 +80,9 @@ class CompiledSteps:
     def direction(self, place: SmallPlace, damping: float) -> Direction | None:
         _, R, a, b, _, q = self._problem
         step = np.empty_like(place.g), np.empty_like(place.P)
-        limits = STARVED, RIDGE, NEXT_RIDGE, LAST_RIDGE
-        found, slope, reach = _kernels().direction(R, a, b, q, place.epsilon, damping, limits, place.memory, *step)
+        plan, _, *sums = place.memory
+        limits = place.epsilon, damping, STARVED, RIDGE, NEXT_RIDGE, LAST_RIDGE
+        found, slope, reach = _kernels().direction(R, a, b, q, *limits, plan, *sums, *self._given, *self._work, *step)
         return Direction(step, slope, reach) if found else None
 
     def moved(self, place: SmallPlace, step: Step, t: float) -> SmallPlace | None:

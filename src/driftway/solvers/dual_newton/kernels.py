@@ -12,14 +12,14 @@ Loops over a group are written to be vectorised by LLVM: no calls, no branches t
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from driftway.engines.compiled.compiling import FAST, inlined_by_llvm, kernel
 from driftway.engines.compiled.exp2 import EXACT
 from driftway.engines.compiled.omega import HIGH, OMEGA_RESIDUAL, moved, omega, omega_low
-from driftway.engines.compiled.sweep import FAST
 
 # What Σ w² may fall to before the root that was guessed is called far too large, in float64 and in float32.
 UNDERFLOW, UNDERFLOW32 = 1e-280, 1e-30
@@ -28,7 +28,7 @@ UNDERFLOW, UNDERFLOW32 = 1e-280, 1e-30
 SHORT, SHORT32, EVALUATIONS, MOVES = 4e-3, 0.1, 60, 8
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _fill_scores(cost: Any, inverse: float, F: Any, shift: float, out: Any) -> Any:
     """out = F − cost·inverse + shift; how many of them are high for ω (a sum vectorises, a maximum does not)."""
     real = out.dtype.type
@@ -40,7 +40,7 @@ def _fill_scores(cost: Any, inverse: float, F: Any, shift: float, out: Any) -> A
     return count
 
 
-@njit(fastmath=EXACT, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(EXACT)
 def fill_omega(cost: Any, inverse: float, F: Any, shift: float, w: Any) -> None:
     """w = ω(F − cost·inverse + shift)."""
     if _fill_scores(cost, inverse, F, shift, w) > 0:
@@ -51,7 +51,7 @@ def fill_omega(cost: Any, inverse: float, F: Any, shift: float, w: Any) -> None:
             w[i] = omega_low(w[i])
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _sums(w: Any) -> tuple[float, float, float]:
     """Σ w, Σ w² and Q = Σ w²/(1 + w)."""
     one = w.dtype.type(1)
@@ -64,7 +64,7 @@ def _sums(w: Any) -> tuple[float, float, float]:
     return float(total), float(square), float(q)
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _move(w: Any, r: float) -> tuple[float, float, float]:
     """w = ω(x) becomes ω(x + r); the same sums."""
     one, step = w.dtype.type(1), w.dtype.type(r)
@@ -78,7 +78,7 @@ def _move(w: Any, r: float) -> tuple[float, float, float]:
     return float(total), float(square), float(q)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(set())
 def solve_group(
     cost: Any, inverse: float, F: Any, root: float, kappa: float, tolerance: float, w: Any
 ) -> tuple[float, float, float, float, float]:
@@ -128,7 +128,7 @@ def solve_group(
     return L, total, square, q, residual
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def combine(basis: Any, theta: Any, out: Any) -> None:
     """out = Σ_k basis_k Θ_k."""
     for i in range(out.size):
@@ -138,14 +138,14 @@ def combine(basis: Any, theta: Any, out: Any) -> None:
             out[i] += basis[k] * theta[k, i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def add(x: float, y: Any, out: Any) -> None:
     """out += x·y."""
     for i in range(y.size):
         out[i] += x * y[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _derivatives(
     w: Any, scale: float, Q: float, over_a: Any, gamma: Any, diagonal: Any, d_out: Any, w_out: Any
 ) -> None:
@@ -166,7 +166,7 @@ def _derivatives(
         w_out[i] = w[i] if w[i] > least else zero
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@partial(kernel, fastmath=set())
 def evaluate(
     low: int,
     high: int,
@@ -233,7 +233,7 @@ def evaluate(
     return value
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _pairings(d: Any, w: Any, p: Any) -> tuple[float, float]:
     """⟨v, p⟩ and ⟨γ, p⟩, where v = d w and γ = d + v."""
     in_v = in_d = p.dtype.type(0)
@@ -244,7 +244,7 @@ def _pairings(d: Any, w: Any, p: Any) -> tuple[float, float]:
     return float(in_v), float(in_d) + float(in_v)
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _add_applied(d: Any, w: Any, p: Any, x: float, y: float, out: Any) -> None:
     """Adds d p + v x − γ y."""
     real = p.dtype.type
@@ -253,7 +253,7 @@ def _add_applied(d: Any, w: Any, p: Any, x: float, y: float, out: Any) -> None:
         out[i] += d[i] * (p[i] - first + second * w[i])
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@partial(kernel, fastmath=set())
 def hessian_times(
     low: int,
     high: int,
@@ -299,7 +299,7 @@ def hessian_times(
             add(basis[j, k], column, out[k])
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _precondition(blocks: Any, right: Any, out: Any) -> float:
     """out = the inverse of the blocks ((h, hμᵀ), (hμ, hμμᵀ + diag t)) of the rows times `right`; ⟨right, out⟩."""
     head, mean, tail = blocks
@@ -318,13 +318,13 @@ def _precondition(blocks: Any, right: Any, out: Any) -> float:
     return product
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@kernel
 def precondition(blocks: Any, right: Any, out: Any) -> float:
     """The same, to be called from Python."""
     return _precondition(blocks, right, out)
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", cache=True)
+@kernel
 def conjugate_step(
     product: Any, a: Any, added: Any, blocks: Any, x: Any, residual: Any, p: Any, square: float
 ) -> tuple[float, float]:

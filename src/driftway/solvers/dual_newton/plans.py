@@ -6,14 +6,14 @@ The notation, and the order of rows and columns, are those of `dual_newton.kerne
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from driftway.engines.compiled.compiling import FAST, inlined_by_llvm, kernel
 from driftway.engines.compiled.exp2 import log2
 from driftway.engines.compiled.layout import LN2
-from driftway.engines.compiled.sweep import FAST
 from driftway.solvers.dual_newton.kernels import add, combine, solve_group
 
 # Columns that are moved together between an array and a transposed one: a line of the cache.
@@ -22,13 +22,13 @@ STRIP = 8
 LEAST = 1e-150
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _scale(x: float, y: Any, out: Any) -> None:
     for i in range(y.size):
         out[i] *= x * y[i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _total(values: Any) -> float:
     total = 0.0
     for i in range(values.size):
@@ -36,7 +36,7 @@ def _total(values: Any) -> float:
     return total
 
 
-@njit(fastmath=FAST | {"nnan"}, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST | {"nnan"})
 def _least_and_sum(column: Any, least: Any) -> float:
     """least = min(least, column); the sum of the column, in a loop that writes nothing."""
     for i in range(column.size):
@@ -44,7 +44,7 @@ def _least_and_sum(column: Any, least: Any) -> float:
     return _total(column)
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@partial(kernel, fastmath=set())
 def gather(low: int, high: int, rows: Any, columns: Any, given: Any, out: Any, rough: Any, least: Any) -> float:
     """The transposed submatrix out[j, i] = given[rows[i], columns[j]] for low ≤ j < high, by strips of rows.
 
@@ -67,7 +67,7 @@ def gather(low: int, high: int, rows: Any, columns: Any, given: Any, out: Any, r
     return total
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@partial(kernel, fastmath=set())
 def fill_plan(
     low: int,
     high: int,
@@ -114,7 +114,7 @@ def fill_plan(
                 target[columns[first + c]] = strip[c, i]
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _round(d: Any, w: Any, a: Any, kept: Any, added: Any, mass: float, gamma: Any, change: Any) -> None:
     """A column γ of `mass` from d/a and w, and what rounding changes in it."""
     rest = mass
@@ -125,7 +125,7 @@ def _round(d: Any, w: Any, a: Any, kept: Any, added: Any, mass: float, gamma: An
     add(max(rest, 0.0), added, change)
 
 
-@njit(fastmath=FAST, nogil=True, error_model="numpy", forceinline=True)
+@inlined_by_llvm(FAST)
 def _sums(gamma: Any, change: Any) -> tuple[float, float, float, float]:
     """The divergence of the entropy, ‖γ‖², ⟨γ, change⟩ and ‖change‖².
 
@@ -142,7 +142,7 @@ def _sums(gamma: Any, change: Any) -> tuple[float, float, float, float]:
     return entropy, square, along, beyond
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@partial(kernel, fastmath=set())
 def divergence(
     stride: int, d: Any, w: Any, a: Any, b: Any, starts: Any, kappa: float, kept: Any, added: Any
 ) -> tuple[float, float]:
