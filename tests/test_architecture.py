@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from importlib import import_module
 from importlib.resources import files
 from itertools import pairwise
@@ -208,6 +209,8 @@ def test_the_walks_are_those_that_calls_take() -> None:
     y = np.arange(300) % 2
     source = X + 4.0 * y[:, None]
     model = driftway.ContinuousTransportClassifier().fit(source, y)
+    solved()  # what is compiled now is not traced, which would take minutes
+    deepcopy(model).partial_fit(source[:100] + 0.5)
     calls = solved, lambda: model.partial_fit(source[:100] + 0.5), lambda: model.predict(source)
     for walk, call in zip(walks_on_the_page(), calls, strict=True):
         assert len(walk) <= 15
