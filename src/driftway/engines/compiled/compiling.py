@@ -29,7 +29,7 @@ _jit: Callable[..., Any] = partial(njit, nogil=True, error_model="numpy", no_cfu
 
 def inlined_by_llvm(fastmath: set[str]) -> Callable[[F], F]:
     """For functions with rules of arithmetic that are not those of the kernels that call them."""
-    inlining: Callable[[F], F] = _jit(fastmath=fastmath, forceinline=True, no_cpython_wrapper=True)
+    inlining: Callable[[F], F] = _jit(fastmath=fastmath, forceinline=True)
     return inlining
 
 
