@@ -6,6 +6,7 @@ That the site builds without a warning is for `make docs` to show, which runs ev
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import flowchart
@@ -76,6 +77,9 @@ def test_every_public_name_has_one_page_that_its_modules_link_to() -> None:
         pytest.importorskip(needed)
     import reference
 
+    rooms = {path.stem for path in (ROOT / "src" / "driftway").glob("[a-z]*") if path.suffix in ("", ".py")}
+    exporting = {name for name in rooms if hasattr(import_module(f"driftway.{name}"), "__all__")}
+    assert {f"driftway.{name}" for name in exporting} <= reference.MODULES.keys()
     texts = reference.reference_pages()
     for module in reference.modules():
         for name in module.__all__:

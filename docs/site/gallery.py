@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import distributed  # sets how it logs
+import distributed  # noqa: F401 — it sets how it logs, which is changed below
 import matplotlib as mpl
 import sklearn
 from cycler import cycler
@@ -30,7 +30,8 @@ STYLE = {
     "figure.dpi": 110,
     "savefig.dpi": 110,
 }
-logging.getLogger(distributed.__name__).setLevel(logging.WARNING)
+for talkative in ("distributed", "jax"):
+    logging.getLogger(talkative).setLevel(logging.WARNING)
 FOLDERS = ("adaptation", "transport", "libraries", "paper")
 
 

@@ -2,6 +2,7 @@
 
 from driftway.adaptation.classifier import ContinuousTransportClassifier
 from driftway.adaptation.domains import DomainTransportClassifier, DomainTransportRegressor
+from driftway.adaptation.history import History, Record
 from driftway.adaptation.labels import Labels
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
 from driftway.adaptation.marginals import Marginals
@@ -23,11 +24,13 @@ __all__ = [
     "ContinuousTransportRegressor",
     "DomainTransportClassifier",
     "DomainTransportRegressor",
+    "History",
     "KernelMap",
     "Labels",
     "MapModel",
     "Marginals",
     "MotionModel",
+    "Record",
     "Renewal",
     "Rest",
     "adapt_stream",

@@ -40,6 +40,16 @@ class Record:
     seconds : that the step took
     warning : what looked unsafe, or ""
 
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from driftway import ContinuousTransportClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ContinuousTransportClassifier().fit(X[::2], y[::2]).partial_fit(X[1::2])
+    >>> record = model.history_[-1]
+    >>> record.step, record.size, 0.0 <= record.belief <= 1.0
+    (1, 75, True)
+
     """
 
     step: int
@@ -65,6 +75,22 @@ class History(Sequence[Record]):
 
     Older records are dropped, so that memory, saved states and the time of a step do not grow with the stream.
     `adapt_stream` yields every record, and the command line writes every one to `history.csv`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from driftway import ContinuousTransportClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ContinuousTransportClassifier().fit(X[::2], y[::2]).partial_fit(X[1::2]).partial_fit(X[1::2])
+    >>> history = model.history_
+    >>> len(history), history.steps, history["size"].tolist()
+    (2, 2, [75, 75])
+    >>> columns = history.to_dict()  # for `pandas.DataFrame(columns)`
+    >>> history.from_dict(columns) == history
+    True
+    >>> history[:1].extended(history[1]) == history
+    True
+
     """
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
