@@ -37,6 +37,15 @@ class Matrix(ABC):
     >>> matrix.shape, matrix.rows(slice(None)).tolist()
     ((2, 2), [[1.0, -1.0], [-1.0, 1.0]])
 
+    How a matrix is held, which decides how its products with a plan are computed:
+
+    >>> from driftway.geometry import Factored, MatrixCost
+    >>> cost = Factored.of_cost(MatrixCost(np.eye(2)), R=np.ones((2, 1)), L=np.empty((2, 0)))
+    >>> cost.factored is cost, cost.held.tolist(), (2.0 * cost).held, cost.exponential
+    (True, [[1.0, 0.0], [0.0, 1.0]], None, None)
+    >>> matrix.factored is None, matrix.held is matrix.values, matrix.terms().base is matrix.values
+    (True, True, True)
+
     """
 
     @property
@@ -57,12 +66,7 @@ class Matrix(ABC):
         -------
         array of shape (k, m)
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.geometry import Dense
-        >>> Dense(np.eye(3)).rows(slice(0, 2)).tolist()
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        See the example of the class.
 
         """
 
@@ -78,12 +82,7 @@ class Matrix(ABC):
         -------
         Terms or None
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.geometry import Dense
-        >>> Dense(np.eye(2)).terms().base.tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
+        See the example of the class.
 
         """
         return None
@@ -92,13 +91,7 @@ class Matrix(ABC):
     def factored(self) -> Factored | None:
         """The matrix itself if it is held by coefficients of fixed bases, else `None`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.geometry import Dense
-        >>> Dense(np.eye(2)).factored is None
-        True
-
+        See the example of the class.
         """
         return None
 
@@ -106,15 +99,7 @@ class Matrix(ABC):
     def held(self) -> Double | None:
         """The array that the matrix is, if it is nothing else; it must not be written to.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.geometry import Dense, Factored, MatrixCost
-        >>> values = np.eye(2)
-        >>> cost = Factored.of_cost(MatrixCost(values), R=np.ones((2, 1)), L=np.empty((2, 0)))
-        >>> Dense(values).held is values, cost.held is values, (2.0 * cost).held
-        (True, True, None)
-
+        See the example of the class.
         """
         return None
 
@@ -122,13 +107,7 @@ class Matrix(ABC):
     def exponential(self) -> Double | None:
         """The array whose logarithm the matrix is, if it is held by that; else `None`.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from driftway.geometry import Dense
-        >>> Dense(np.eye(2)).exponential is None
-        True
-
+        See the example of the class.
         """
         return None
 
