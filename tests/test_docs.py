@@ -22,6 +22,7 @@ SECTIONS = [
     ("bridges.md", "scikit-learn"),
     ("bridges.md", "skada"),
     ("bridges.md", "river"),
+    ("bridges.md", "Arrays of other libraries"),
     ("streaming.md", None),
     ("own-regularizer.md", None),
     ("get-started.md", None),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from driftway.arrays.interchange import Kind
 from driftway.arrays.validation import Array
 
 Double = npt.NDArray[np.float64]
@@ -68,6 +69,9 @@ class Cost(ABC):
     [0, 1, 2, 3, 4]
 
     """
+
+    kind: Kind | None = None
+    """The library that its arrays came from, if that is not NumPy: results are given in it."""
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from driftway.arrays.interchange import foreign_kind
 from driftway.arrays.validation import Array, finite_array, real_array
 from driftway.geometry.cost import Bilinear, Cloud, Cost, Split, is_plain
 
@@ -41,6 +42,7 @@ class MatrixCost(Cost):
 
     def __init__(self, values: npt.ArrayLike) -> None:
         self.values = np.ascontiguousarray(finite_array("cost", values, ndim=2))
+        self.kind = foreign_kind(values)
 
     def __repr__(self) -> str:
         return f"MatrixCost(shape={self.shape})"
@@ -96,7 +98,7 @@ class PointCloudCost(Cost):
         x, y = finite_array("X", X, ndim=2), finite_array("Y", Y, ndim=2)
         if x.shape[1] != y.shape[1]:
             raise ValueError(f"X and Y must have the same number of features, got {x.shape[1]} and {y.shape[1]}")
-        self.X, self.Y, self.metric = x, y, metric
+        self.X, self.Y, self.metric, self.kind = x, y, metric, foreign_kind(X, Y)
         # What a metric takes from all points, by the names of its arguments in `cdist`.
         self.scale: dict[str, Array] = {}
         # Only differences of points matter; around a common centre they lose the fewest digits.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.arrays.interchange import kind_of
+from driftway.arrays.interchange import Kind, kind_of
 from driftway.arrays.validation import Array, finite_array, real_array
 from driftway.engines.engine import DOUBLE, Engine, Request, Sweep
 from driftway.geometry.matrices import LogOf, Matrix
@@ -33,6 +33,7 @@ class Plan:
     dtype : the dtype of results
     remainder : (u, v) or `None`
     values : the plan as an array, if the engine holds it
+    kind : the library of `dense`, `rows` and `marginals`, if it is not NumPy
 
     Examples
     --------
@@ -81,6 +82,7 @@ class Plan:
     remainder: tuple[Double, Double] | None = None
     values: Double | None = None
     """exp(log + f ⊕ g) + u vᵀ, where the engine holds it; only a faster way to the same numbers."""
+    kind: Kind | None = None
 
     __array_ufunc__ = None  # an array on the left of @ leaves the product to __rmatmul__
 
@@ -115,7 +117,7 @@ class Plan:
         return (self.T @ rows.T).T
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
-        return self.dense().astype(self.dtype if dtype is None else dtype)
+        return self._dense().astype(self.dtype if dtype is None else dtype)
 
     @property
     def rounding(self) -> float:
@@ -142,7 +144,7 @@ class Plan:
         See the example of the class.
         """
         sums = self.sweep()
-        return sums.rows.astype(self.dtype), sums.columns.astype(self.dtype)
+        return self._in_kind(sums.rows.astype(self.dtype)), self._in_kind(sums.columns.astype(self.dtype))
 
     def rows(self, block: slice) -> Array:
         """Some rows of the plan as an array; the others are not formed.
@@ -161,13 +163,16 @@ class Plan:
         """
         if not isinstance(block, slice):
             raise TypeError(f"block must be a slice, got {type(block).__name__} {block!r}")
-        return self._rows(block).astype(self.dtype)
+        return self._in_kind(self._rows(block).astype(self.dtype))
 
     def dense(self) -> Array:
-        """The plan as an n×m array of the problem's dtype, which may be written to.
+        """The plan as an n×m array of the problem's dtype, which may be written to, in the library of its arrays.
 
         See the example of the class.
         """
+        return self._in_kind(self._dense())
+
+    def _dense(self) -> Array:
         gamma = self.array()
         return gamma.astype(self.dtype, copy=not gamma.flags.writeable)
 
@@ -219,7 +224,7 @@ class Plan:
         """
         plain = np.zeros(self.shape[0]), np.zeros(self.shape[1])
         if self.remainder is not None:  # a sum has no logarithm but that of its values
-            return Plan(LogOf(self.array()), *plain, a, b, self.engine, self.dtype, None, self.array())
+            return Plan(LogOf(self.array()), *plain, a, b, self.engine, self.dtype, None, self.array(), self.kind)
         return replace(self, a=a, b=b)
 
     def round(self, rows: Double | None = None, columns: Double | None = None) -> Plan:
@@ -262,7 +267,7 @@ class Plan:
         if self.values is not None:
             values = self.engine.scaled(self.values, *self._factors(f, g), u, v)
         remainder = (u, v) if v.any() else None
-        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, remainder, values)
+        return Plan(self.log, f, g, self.a, self.b, self.engine, self.dtype, remainder, values, self.kind)
 
     def _marginals(self, f: Double, g: Double) -> tuple[Double, Double]:
         """The row and column sums that the plan would have with other potentials."""
@@ -352,6 +357,10 @@ class Plan:
         if self.remainder is not None:
             gamma += np.multiply.outer(self.remainder[0][block], self.remainder[1])
         return gamma
+
+    def _in_kind(self, array: Array) -> Any:
+        """A result in the library that the problem's arrays came from."""
+        return array if self.kind is None else self.kind.wrap(array)
 
     def _like(self, operand: npt.ArrayLike, result: Double) -> Array:
         """`result` in the plan's dtype, a vector if the operand was one, and in the operand's library."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftway.arrays.interchange import Kind, foreign_kind
 from driftway.arrays.rowwise import is_remote
 from driftway.arrays.validation import real_number, weights
 from driftway.geometry.cost import Cost
@@ -31,7 +32,8 @@ class Problem:
     cost : array (n, m) or PointCloudCost
         The ground cost C. Its dtype (float32 or float64) is that of all results; where float32 cannot hold the masses
         or ε, results are in float64. It is not copied: whoever writes to the array changes the problem, and the plans
-        of its solutions.
+        of its solutions. Arrays of PyTorch, JAX, CuPy or another library of the array API standard are copied to the
+        CPU, and plans and potentials are given as arrays of that library.
     a, b : array (n,), (m,), optional
         Non-negative masses of equal total; uniform of total 1 by default. Zeros are allowed and give zero
         rows and columns.
@@ -68,6 +70,8 @@ class Problem:
         n, m = self.cost.shape
         self.a = self.cost.beside(weights("a", self.cost.constant(1.0 / n) if a is None else a, n))
         self.b = weights("b", b, m)
+        # The library that results are given in: the cost's, or that of the masses if the cost is NumPy's.
+        self.kind: Kind | None = self.cost.kind or foreign_kind(a, b)
         self.mass = float(self.a.sum())
         if abs(self.b.sum() - self.mass) > 1e-5 * self.mass:
             raise ValueError(f"a and b must have the same total mass, got {self.mass:g} and {self.b.sum():g}")

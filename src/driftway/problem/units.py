@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from driftway.arrays.interchange import on_host
 from driftway.geometry.cost import Cost
 from driftway.geometry.matrices import LogOf
 from driftway.plan.plan import Plan
@@ -100,7 +101,8 @@ class Units(NamedTuple):
     def potentials_in(self, f: npt.ArrayLike, g: npt.ArrayLike) -> tuple[Double, Double]:
         """Potentials of the user's in these units."""
         shift = self.problem.epsilon * math.log(self.mass)
-        return (np.asarray(f, np.float64) - shift) / self.cost, np.asarray(g, np.float64) / self.cost
+        f, g = (np.asarray(on_host(potential), np.float64) for potential in (f, g))
+        return (f - shift) / self.cost, g / self.cost
 
     def iteration_out(self, iteration: Iteration, *, steps: bool) -> Iteration:
         """A line of the trace in the user's units, with its step size if that is one over a cost."""

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from driftway.arrays.interchange import Kind, on_host
 from driftway.arrays.validation import double_array, flag, positive_integer, real_array, real_number
 from driftway.engines.cores import single_blas
 from driftway.engines.engine import Engine
@@ -175,12 +176,20 @@ def _run(
             found = iterate(model, solver, start, tol=tol, max_iter=max_iter, callback=watch, progress=progress)
             return units.solution_out(found[0], steps=steps), found[1]
 
-        solution = first_to_succeed(model, solvers, attempt)
+        solution = in_kind(first_to_succeed(model, solvers, attempt), units.problem.kind)
     if not solution.converged and not is_quiet():
         from sklearn.exceptions import ConvergenceWarning  # here, for its import takes longer than most solves
 
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution
+
+
+def in_kind(solution: Solution, kind: Kind | None) -> Solution:
+    """A solution whose plan and potentials are arrays of another library."""
+    if kind is None:
+        return solution
+    f, g = (kind.wrap(potential) for potential in solution.potentials)
+    return replace(solution, plan=replace(solution.plan, kind=kind), potentials=(f, g))
 
 
 def _init_in(units: Units, problem: Problem, init: Init | None) -> Init | None:
@@ -222,7 +231,7 @@ def _start(model: Model, init: Init | None) -> Start:
         gamma = double_array("init", init.array() if isinstance(init, Plan) else init, (n, m))
         log = np.log(gamma, out=np.full((n, m), -np.inf), where=gamma > 0)
     if not np.isfinite(log[support]).all():
-        least = np.asarray(init)[support].min()
+        least = np.asarray(on_host(init))[support].min()
         raise ValueError(f"init must be positive wherever a and b are, since its logarithm is taken; got {least:g}")
     return Start(np.zeros(n), np.zeros(m), Dense(np.where(support, log, 0.0)))
 
