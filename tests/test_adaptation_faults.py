@@ -9,10 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.drift.scenes import AFTER, FAULTS, scene
 from benchmarks.streams import digits_at_once, rotated_digits
 from driftway import AdaptationWarning, ContinuousTransportClassifier
+from tests.turning_moons import moons
 
 Array = np.ndarray
 
@@ -75,6 +77,17 @@ def test_what_a_fault_taught_is_given_up_if_the_next_batch_is_explained_without_
     assert model.history_["track"][-1] == "sensors and mix"
     model.partial_fit(stage.batches[-AFTER])
     assert model.history_["track"][-1] == "still"
+
+
+@pytest.mark.parametrize("size", [20, 30])
+def test_transport_that_takes_over_in_a_turning_stream_keeps_the_answer(size: int) -> None:
+    """So few points are explained without motion as well, which is no reason to take the turn for a fault."""
+    X, y, batches = moons(6, m=size)
+    model = ContinuousTransportClassifier(KNeighborsClassifier(5)).fit(X, y)
+    for batch, _ in batches:
+        model.partial_fit(batch)
+    assert model._state.rivalry.overrules
+    assert model.score(*batches[-1]) > 0.9
 
 
 @pytest.mark.parametrize("degrees", [45.0, 60.0])

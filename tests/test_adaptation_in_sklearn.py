@@ -86,6 +86,7 @@ class TestSearches:
         assert search.best_params_ == {"epsilon": 0.1}
         assert search.best_score_ > 0.95
 
+    @pytest.mark.filterwarnings("ignore::driftway.AdaptationWarning")  # on one component the moons overlap
     def test_and_in_a_grid_over_a_pipeline(self) -> None:
         X, y, domain = moons(steps=4)
         source, everything = domain > 0, np.arange(200)

@@ -196,7 +196,7 @@ class Tracker:
         if single:
             margins[0] = 0.0 if state.rivalry.overrules and not others[0].rivalry.overrules else 0.5 * RETURNED
         best = int(np.argmin(distances + margins))
-        if single and self._explains_still(others[0], batch, b):
+        if single and not state.rivalry.overrules and self._explains_still(others[0], batch, b):
             return others[0], True, state.before[int(surprised) :]
         # A state to return to is one that is hardly surprised itself; the one before a fault may have grown old by it.
         hardly = distances[best] < state.usual + 0.5 * SURPRISE or (single and best == 0)
@@ -208,7 +208,8 @@ class Tracker:
     def _explains_still(self, before: TrackerState, batch: Double, b: Double) -> bool:
         """Whether nothing was believed to move in a state, and still nothing does.
 
-        What a fault has taught may expect the next batch by chance, with classes in each other's places.
+        What a fault taught may expect the next batch by chance, with classes in each other's places. It is not asked
+        where the transported source took over: a small batch that has turned a little is explained without motion, too.
         """
         believed = int(np.argmax(before.beliefs[0].shares))
         hypothesis = self.panels[0].hypotheses[believed]
