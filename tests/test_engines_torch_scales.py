@@ -88,3 +88,12 @@ def test_a_slow_solve_in_float32_says_so() -> None:
     assert "float64 is faster" in messages["float32"]
     assert "float64 is faster" not in messages["float64"]
     assert all("slow where J is much stronger" in message for message in messages.values())
+
+
+def test_what_is_beyond_float32_is_infinite_there_without_a_warning() -> None:
+    import torch
+
+    from driftway.engines.torch.blocks import Place
+
+    sent = Place(torch, torch.device("cpu"), torch.float32).send(np.array([1e300, -1e300, 1.0]))
+    assert sent.tolist() == [np.inf, -np.inf, 1.0]

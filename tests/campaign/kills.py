@@ -39,7 +39,7 @@ def draw(rng: np.random.Generator) -> Spec:
     times = []
     for _ in range(int(rng.integers(1, 4))):
         by_time = bool(rng.random() < 0.4)
-        times.append(round(float(rng.uniform(0, 1)), 4) if by_time else int(rng.integers(1, 160)))
+        times.append(round(float(rng.uniform(0, 1)), 4) if by_time else int(rng.integers(1, 80)))
     return {
         "watched": bool(rng.random() < 0.5),
         "ending": str(rng.choice(["csv", "npz"])),

@@ -40,6 +40,8 @@ SLOWER, SHORT = 100.0, 0.5
 # Solvers that are asked for are stopped after a little more than the time that is too long: that is looked at, and what
 # they have reached by then is judged as it is.
 PATIENCE = 1.5
+# Seconds that no solve has where all iterations are not wanted: a campaign is of many problems.
+LONGEST = 3.0
 # What a plan read in float32 says less exactly.
 SINGLE = 2e-6
 # Rounding errors, in units of the machine's precision times the magnitudes that are added up.
@@ -50,6 +52,8 @@ REFUSED = re.compile(
     r"use (driftway\.solvers\.)?(ForwardBackward|FrankWolfe)|"
     r"use accelerate=False"
 )
+# What a solve says of a J that rounding makes worthless.
+STIFF = re.compile(r"times as strong as the entropy")
 # What a slow solve says of its cause.
 TOLD = re.compile(r"slow|rounding allows no|stiff|strong")
 
@@ -83,6 +87,8 @@ def run(spec: Spec) -> Outcome:
     outcome, data, runs = Outcome(), arrays(spec), list[_Run]()
     for name, engine in [("default", "threads"), *spec["runs"]]:
         most = np.inf if not runs else PATIENCE * max(SHORT, SLOWER * runs[0].seconds)
+        if spec["iterations"] < 1000:
+            most = min(most, LONGEST)
         done = _solved(spec, data, name, engine, most, outcome)
         if done is not None:
             runs.append(done)
@@ -217,7 +223,10 @@ def _compare(spec: Spec, data: Data, runs: list[_Run], outcome: Outcome) -> None
             said = f"value {r.solution.value!r}, lower bound {r.solution.lower_bound!r}, {r.solution.message}"
             outcome.fail(kind, f"{r.name} on {r.engine}", f"{detail}; {said}")
 
-        if abs(s.value - r.value) > 0.1 * TOL * unit + blur * r.size + noise:
+        # Where J divides by a tiny mass it takes another value at every way to round a plan onto its marginals, and the
+        # message says how many digits that costs. A value above the plan's still bounds the optimum.
+        stiff = not s.converged and s.value >= r.value and STIFF.search(s.message)
+        if abs(s.value - r.value) > 0.1 * TOL * unit + _blur_of_value(spec, data, r) * r.size + noise and not stiff:
             fail("value of the plan", f"the plan's objective is {r.value!r}")
         if s.value < bound - noise - blur * r.size:
             fail("value below the optimum", f"the optimum is at least {bound!r}")
@@ -246,6 +255,17 @@ def _seconds(spec: Spec, data: Data, r: _Run) -> float:
         warnings.simplefilter("ignore")
         _solve(spec, data, r.name, r.engine, PATIENCE * r.seconds)
     return time.process_time() - began
+
+
+def _blur_of_value(spec: Spec, data: Data, r: _Run) -> float:
+    """The same for a plan's own value: in float32 its entries were rounded otherwise than those that we see.
+
+    Their relative error is that of the log-potentials. Only what has converged has to keep it below what is certified.
+    """
+    if r.engine != "torch32" or r.solution.converged or not data.epsilon:
+        return _blur(spec, r)
+    f, g = (np.abs(np.asarray(each)[np.isfinite(each)]).max(initial=0.0) for each in r.solution.potentials)
+    return max(SINGLE, 10.0 * 6e-8 * (1.0 + float(f + g) / data.epsilon))
 
 
 def _blur(spec: Spec, r: _Run) -> float:

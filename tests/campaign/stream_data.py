@@ -33,7 +33,24 @@ class Stream(NamedTuple):
 
 
 def draw_stream(rng: np.random.Generator) -> Spec:
-    """A stream as plain numbers."""
+    """A stream as plain numbers; a tenth are calm ones of classes that are far apart, with one batch of garbage."""
+    spec = _drawn(rng)
+    if rng.random() < 0.1:
+        calm = {"regression": False, "apart": 7.0, "m": 30, "n": 48, "code": False, "weighted": False, "steps": 5}
+        spec |= {
+            **calm,
+            "d": 2,
+            "classes": 2,
+            "drift": "shift",
+            "rate": 0.1,
+            "faults": {"2": "garbage"},
+            "saved after": 1,
+        }
+        spec["model"] = {name: spec["model"][name] for name in ("estimator", "hypotheses", "on_bad_batch")}
+    return spec
+
+
+def _drawn(rng: np.random.Generator) -> Spec:
     steps = int(rng.integers(3, 7))
     faults = {}
     if rng.random() < 0.75:

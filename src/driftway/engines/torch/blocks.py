@@ -29,8 +29,9 @@ class Place:
         self.wide = torch.float32 if device.type == "mps" else torch.float64
 
     def send(self, array: npt.NDArray[Any]) -> Tensor:
-        """A copy of an array on the device."""
-        return self.torch.tensor(array.astype(self.host_real, copy=False), device=self.device)
+        """A copy of an array on the device; what is beyond its range is infinite there."""
+        with np.errstate(over="ignore"):
+            return self.torch.tensor(array.astype(self.host_real, copy=False), device=self.device)
 
     @staticmethod
     def fetch(tensor: Tensor) -> Double:
