@@ -20,6 +20,7 @@ from driftway import (
     TimeSmoothness,
     solve,
 )
+from driftway.regularizers.regularizer import checked_gradient, checked_value
 from driftway.solvers import DualAscent, DualNewton, FrankWolfe, Solver
 
 RNG = np.random.default_rng(0)
@@ -208,3 +209,17 @@ def test_rounding_of_large_potentials_is_no_contradiction() -> None:
     solution = solve(problem, DualAscent())
     assert solution.converged, solution.message
     assert solution.lower_bound <= solution.value
+
+
+def test_a_plan_that_overflowed_is_not_the_fault_of_a_regulariser_of_ones_own() -> None:
+    """A Laplacian on a column of 1e-92 of the mass sent a step there; the user's square was said to be wrong."""
+    b = np.array([1e-92, 0.4, 0.6])
+    square = Custom(lambda g: (g**2).sum(), lambda g: 2.0 * g, convex=True)
+    assert checked_value(square, np.full((2, 2), 0.25)) == 0.25
+    for gamma in (np.array([[np.inf, 0.1]]), np.array([[1e200, 0.1]]), np.array([[np.nan, 0.1]])):
+        for checked in (checked_value, checked_gradient):
+            wrong = Custom(lambda g: np.nan * g.sum(), lambda g: np.nan * g)
+            with pytest.raises(FloatingPointError, match="the plan came out beyond"):
+                checked(wrong, gamma)
+            with pytest.raises(ValueError, match="must be finite"):
+                checked(wrong, b[None])

@@ -228,7 +228,7 @@ def _compare(spec: Spec, data: Data, runs: list[_Run], outcome: Outcome) -> None
         stiff = not s.converged and s.value >= r.value and STIFF.search(s.message)
         if abs(s.value - r.value) > 0.1 * TOL * unit + _blur_of_value(spec, data, r) * r.size + noise and not stiff:
             fail("value of the plan", f"the plan's objective is {r.value!r}")
-        if s.value < bound - noise - blur * r.size:
+        if s.value < bound - noise - _blur_of_value(spec, data, r) * r.size:
             fail("value below the optimum", f"the optimum is at least {bound!r}")
         if s.lower_bound > best.value + noise + (blur + _blur(spec, best)) * best.size:
             fail("lower bound above the optimum", f"{best.name} on {best.engine} found a plan of {best.value!r}")

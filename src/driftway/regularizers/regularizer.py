@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
 import numpy as np
@@ -21,6 +21,8 @@ Double = npt.NDArray[np.float64]
 
 # Entries from which the products of a regulariser may be large enough to be shared among threads.
 SHARED = 2**16
+# Entries from which the square of a plan may leave float64.
+HUGE = 1e150
 
 
 class Regularizer(ABC):
@@ -381,14 +383,27 @@ def checked_value(J: Regularizer, gamma: Double) -> float:
     """J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
         value = J.value(gamma)
-    return one_number("value", value, proven=J.proven)
+    with _blamed_rightly(gamma):
+        return one_number("value", value, proven=J.proven)
 
 
 def checked_gradient(J: Regularizer, gamma: Double) -> Double:
     """∇J(γ), or an error that says what is wrong with it."""
     with _freely(gamma):
         gradient = J.gradient(gamma)
-    return finite_like("gradient", gradient, "the plan's", gamma.shape, proven=J.proven)
+    with _blamed_rightly(gamma):
+        return finite_like("gradient", gradient, "the plan's", gamma.shape, proven=J.proven)
+
+
+@contextmanager
+def _blamed_rightly(gamma: Double) -> Iterator[None]:
+    """A plan that has overflowed, or will when it is squared, is no fault of the regulariser that was asked."""
+    try:
+        yield
+    except ValueError as error:
+        if np.abs(gamma).max() < HUGE:  # which is false of NaN, too
+            raise
+        raise FloatingPointError("the plan came out beyond the range of float64") from error
 
 
 def _freely(gamma: Double) -> AbstractContextManager[None]:
