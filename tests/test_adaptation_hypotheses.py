@@ -11,6 +11,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_t
 from sklearn.linear_model import LogisticRegression
 
+from driftway import ContinuousTransportClassifier
 from driftway.adaptation.hypotheses.mix import MEAN_ERROR, corrected, earned_mix, estimated_mix, inflation
 from driftway.adaptation.hypotheses.sensor_search import RETURN, search_of
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
@@ -373,3 +374,12 @@ class TestWithout:
 
     def test_an_answer_without_a_batch_cannot_say(self) -> None:
         assert Sensors(view(), True, True).answering().without(0) == np.inf
+
+
+@pytest.mark.parametrize(("classes", "price"), [(2, 0.0), (4, 4.0)])
+def test_a_free_mix_costs_two_nats_for_every_class_beyond_two(classes: int, price: float) -> None:
+    y = np.arange(100) % classes
+    X = np.random.default_rng(0).normal(size=(100, 3)) + y[:, None]
+    model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)
+    _, usual, free = model._tracker.panels[0].hypotheses
+    assert (usual.freedom - usual.head_start, free.freedom - free.head_start) == (0.0, price)
