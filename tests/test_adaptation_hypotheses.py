@@ -376,7 +376,7 @@ class TestWithout:
         assert Sensors(view(), True, True).answering().without(0) == np.inf
 
 
-@pytest.mark.parametrize(("classes", "price"), [(2, 0.0), (4, 4.0)])
+@pytest.mark.parametrize(("classes", "price"), [(2, -1.0), (4, 3.0)])
 def test_a_free_mix_costs_two_nats_for_every_class_beyond_two(classes: int, price: float) -> None:
     y = np.arange(100) % classes
     X = np.random.default_rng(0).normal(size=(100, 3)) + y[:, None]

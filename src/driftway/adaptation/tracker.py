@@ -40,9 +40,10 @@ Double = npt.NDArray[np.float64]
 UNHEARD = 0.01
 # The evidence in nats that those who move must have over those who stay (odds of seven to one): doubt is no reason.
 HEAD_START = 2.0
-# Among those that move, what a free mix costs beside the source's, in nats for every class beyond two. With two classes
-# they compete evenly: where the mix stays both maps answer as well; where it changed, the one with the source's is wrong.
-FURTHER_CLASS = 2.0
+# Among those that move, the evidence in nats that those with the source's mix must have over a free one of two classes:
+# where the mix stays both maps answer as well; where it changed, the one with the source's is wrong. And what every
+# further class costs the free one, which fits more by chance.
+MIX_HEAD_START, FURTHER_CLASS = 1.0, 2.0
 # A batch is a surprise if it is four times further from what was expected than usual; the usual is at first taken to be
 # three times what chance explains, and then averaged with this weight of a batch.
 SURPRISE, FIRST_USUAL, RATE = float(np.log(4.0)), float(np.log(3.0)), 0.2
@@ -68,7 +69,7 @@ class Panel:
         regression = view.answers.classes is None
         both = Sensors(view, True, True)
         if not regression:
-            both = replace(both, head_start=both.freedom - FURTHER_CLASS * (both.freedom - 1))
+            both = replace(both, head_start=both.freedom + MIX_HEAD_START - FURTHER_CLASS * (both.freedom - 1))
         moving = Sensors(view, True, False), both
         still = Selected(view, False, True) if regression else Sensors(view, False, True, HEAD_START)
         return cls((still, *moving) if stay else moving, view.share)
