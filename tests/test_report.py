@@ -177,7 +177,7 @@ class TestSnapshot:
     def test_bad_input_is_named(self, adapted):
         model, batch, truth, X = adapted
         projection = Projection.fit(X)
-        with pytest.raises(ValueError, match="batch must be the one of the last partial_fit, got another of 5 points"):
+        with pytest.raises(ValueError, match="batch must be that of the last partial_fit, got another one of 5 points"):
             take_snapshot(model, 1, batch[:5], projection)
         with pytest.raises(ValueError, match=r"truth must have one target per point, shape \(40,\), got \(3,\)"):
             take_snapshot(model, 1, batch, projection, truth[:3])

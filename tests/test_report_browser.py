@@ -98,6 +98,7 @@ def visits(chromium, pages):
         if (name, width) not in opened:
             size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
             page = chromium.new_context(viewport=size, color_scheme="dark").new_page()
+            page.set_default_timeout(300_000)  # milliseconds: only a page that hangs fails, however busy the machine is
             page.on("console", lambda message: said.append(message.text))
             page.on("pageerror", lambda error: said.append(str(error)))
             page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
