@@ -181,9 +181,9 @@ class TestSnapshot:
             take_snapshot(model, 1, batch[:5], projection)
         with pytest.raises(ValueError, match=r"truth must have one target per point, shape \(40,\), got \(3,\)"):
             take_snapshot(model, 1, batch, projection, truth[:3])
-        with pytest.raises(ValueError, match="truth must be numbers as the source's targets are, got strings"):
+        with pytest.raises(ValueError, match="truth must be numbers like the targets of the source, got strings"):
             take_snapshot(model, 1, batch, projection, truth.astype(str))
-        with pytest.raises(ValueError, match="truth must be numbers as the source's targets are, got strings"):
+        with pytest.raises(ValueError, match="truth must be numbers like the targets of the source, got strings"):
             take_snapshot(model, 1, batch, projection, np.array([None, *map(str, truth[1:])], dtype=object))
         with pytest.raises(TypeError, match="estimator must be one of driftway's continuous estimators, got PCA"):
             take_snapshot(PCA(), 1, batch, projection)
