@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks import streams
-from benchmarks.drift import regression, tables
+from benchmarks.drift import hard, regression, tables
 from benchmarks.drift.drifting import drifting
 from benchmarks.drift.kinds import KINDS, OF_REGRESSION
 from benchmarks.streams import Stream
@@ -20,6 +20,7 @@ FIRST_SEED = {"development": 0, "evaluation": 1000}
 
 FAMILIES = {
     "tables": "real tables under drift of our making",
+    "hard": "hard tables for development",
     "real": "recorded streams",
     "literature": "streams of the literature",
     "made": "stand-ins for streams of the literature",
@@ -28,6 +29,8 @@ FAMILIES = {
     "one-shot": "one large jump",
     "regression": "regression tables under drift of our making",
 }
+
+DEVELOPMENT_ONLY = ("hard",)
 
 MOONS: dict[str, Callable[[int], Stream]] = {
     "moons, 20 steps": lambda seed: streams.rotating_moons(seed),
@@ -84,13 +87,13 @@ def tasks(split: str, seeds: int) -> list[Task]:
     """
     every = [task for task in _recorded() if split == "evaluation" or task.seen]
     for seed in range(FIRST_SEED[split], FIRST_SEED[split] + seeds):
-        every += _seeded(split, seed) + _tables(split, seed) + _regression(split, seed)
+        every += _seeded(split, seed) + _tables(split, seed) + _hard(split, seed) + _regression(split, seed)
     return every
 
 
 def table_stream(table: str, kind: str, seed: int, **sizes: int) -> Stream:
     """A table with classes under a kind of drift."""
-    loaded = tables.load_table(table)
+    loaded = hard.load_hard(table) if table in hard.HARD else tables.load_table(table)
     name = f"{table}, {kind}"
     return drifting(name, loaded.X, loaded.y, KINDS[kind], seed, classes=loaded.classes, **sizes)
 
@@ -137,6 +140,19 @@ def _tables(split: str, seed: int) -> list[Task]:
             lambda table=table, kind=kind: table_stream(table, kind, seed),  # type: ignore[misc]
             seen=split == "development",
         )
+        for table in chosen
+        for kind in KINDS
+    ]
+
+
+def _hard(split: str, seed: int) -> list[Task]:
+    if split != "development":
+        return []
+    chosen = hard.HARD if tables.keel_folder() is not None else hard.MADE
+    return [
+        Task(
+            "hard", f"{table}, {kind}", seed, lambda table=table, kind=kind: table_stream(table, kind, seed), seen=True
+        )  # type: ignore[misc]
         for table in chosen
         for kind in KINDS
     ]

@@ -37,6 +37,15 @@ ORIGINS = {
     "schools": Origin("Ecdat/Caschool", "testscr", ("distcod", "readscr", "mathscr")),
     "pigs": Origin("geepack/dietox", "Weight", ("Pig", "Litter")),
     "ozone": Origin("texmex/summer", "O3"),
+    "processors": Origin("MASS/cpus", "perf", ("estperf",)),
+    "electricity": Origin("Ecdat/Electricity", "cost"),
+    "shops": Origin("Ecdat/Clothing", "tsales", ("sales",)),
+    "crabs": Origin("MASS/crabs", "CW", ("index",)),
+    "boston": Origin("MASS/Boston", "medv"),
+    "fatality": Origin("Ecdat/Fatality", "mrall", ("state", "year")),
+    "firms": Origin("plm/EmplUK", "emp", ("firm", "year")),
+    "journals": Origin("Ecdat/Journals", "oclc"),
+    "forbes": Origin("HSAUR/Forbes2000", "marketvalue", ("rank",)),
     "diamonds": Origin("ggplot2/diamonds", "price"),
     "baseball": Origin("vcd/Baseball", "rbi86"),
     "quakes": Origin("datasets/quakes", "stations"),
@@ -50,7 +59,21 @@ ORIGINS = {
     ),
     "houses": Origin("Ecdat/Housing", "price"),
 }
-DEVELOPMENT = ("computers", "schools", "pigs", "ozone")
+DEVELOPMENT = (
+    "computers",
+    "schools",
+    "pigs",
+    "ozone",
+    "processors",
+    "electricity",
+    "shops",
+    "crabs",
+    "boston",
+    "fatality",
+    "firms",
+    "journals",
+    "forbes",
+)
 EVALUATION = (
     "diabetes",
     "diamonds",

