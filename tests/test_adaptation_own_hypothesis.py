@@ -54,6 +54,9 @@ class Shifted:
         d, shares = len(self.state.offset), self.view.classes.shares
         return Moved(self.state.offset, np.ones(d), shares, shares, np.zeros(d, dtype=bool))
 
+    def otherwise(self) -> Array | None:
+        return None
+
     def without(self, group: int) -> float:
         return np.inf
 

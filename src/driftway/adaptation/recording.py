@@ -143,7 +143,22 @@ def _in_doubt(told: Told) -> list[str]:
         "batch otherwise: without labels nobody can tell"
         for name in answers
         if beliefs[name] > PLAUSIBLE and differ[name] > OTHERWISE
-    ]
+    ] or _with_another_mix(told)
+
+
+def _with_another_mix(told: Told) -> list[str]:
+    """A hypothesis that is believed, and would answer otherwise with a mix that the batch does not rule out."""
+    for voice in told.voices:
+        otherwise = voice.fit.otherwise() if voice.weight > PLAUSIBLE else None
+        if otherwise is None:
+            continue
+        part = float(np.mean(otherwise.argmax(axis=1) != voice.fit.of_batch().argmax(axis=1)))
+        if part > OTHERWISE:
+            return [
+                f'"{voice.hypothesis.name}" would answer {100 * part:.0f} % of the batch otherwise with another mix of '
+                "the classes, which is not ruled out: without labels nobody can tell"
+            ]
+    return []
 
 
 def _untold(told: Told, labels: Any) -> list[str]:
@@ -159,7 +174,7 @@ def _untold(told: Told, labels: Any) -> list[str]:
         return []
     return [
         f"the batch would look much the same without class {' or '.join(gone)}: classes overlap so much that a change "
-        "of their mix cannot be told from drift"
+        "of their mix cannot be told from drift: without labels nobody can tell"
     ]
 
 

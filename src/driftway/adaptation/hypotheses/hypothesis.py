@@ -68,6 +68,9 @@ class Fit(Protocol):
     def without(self, group: int) -> float:
         """How many nats worse it would explain the batch if a class were gone; infinite if it cannot say."""
 
+    def otherwise(self) -> Double | None:
+        """What it would say of the batch with another mix that the batch does not rule out; None if there is none."""
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is needed to answer after the state was saved; `Hypothesis.restored` reads it."""
 

@@ -3,7 +3,10 @@
 For every mix the map is known in closed form (moments, filtered by the prior in time), so that only the mix is
 searched for:
 
-    J(w) = (m ρ / 2φ) · Energy(mapped back, Σ w_k P_k)  +  prior in time  +  prior of the mix
+    J(w) = log(1 + exp((m ρ / 2φ) · Energy(mapped back, Σ w_k P_k)))  +  prior in time  +  prior of the mix
+
+The energy has no bias and so may be negative by chance; below zero it is no further evidence, or the mix of the fewest
+points would be found. From the source's mix to the best one the posterior is averaged.
 
 The prior of the mix is a mixture: near the usual one (α KL(w̄ ‖ w) with w̄ = ½(π + last mix)), near the last one, or now
 and then any mix at all, for a price. Otherwise a class that leaves is cheaper to explain by a map that stretches the
@@ -20,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from driftway.adaptation.hypotheses.mix import estimated_mix
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
@@ -46,6 +49,10 @@ MOST_EVIDENCE = 300
 # Steps of the search for a mix, from each of two starts, with the gains renewed between two rounds of it.
 SEARCH, GAIN_ROUNDS = 12, 2
 LEAST_SHARE = 1e-4
+# The posterior is averaged over these points of the way from the source's mix to the best one.
+PARTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+# A mix that explains the batch worse than the best one by more nats is ruled out (odds of ten to one).
+RULED_OUT = 2.3
 # The part of a class's share that is left when it is asked whether the class could be gone.
 GONE = 0.02
 
@@ -62,7 +69,7 @@ class Anchor:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A value of the objective, and what it was for."""
+    """A value of the objective, and what it was for; `rival` is another one that the batch does not rule out."""
 
     value: float
     energy: float
@@ -71,6 +78,7 @@ class Found:
     delta: Double
     eta: Double
     anchor: Anchor
+    rival: Found | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +128,8 @@ class Search:
         if not self.free_mix:
             return self.found(mix, anchor)
         second = next((each for each in found if each[1] != start), found[0])
-        return min((self.searched(*each[2:]) for each in (found[0], second)), key=lambda each: each.value)
+        best = min((self.searched(*each[2:]) for each in (found[0], second)), key=lambda each: each.value)
+        return self.averaged(best)
 
     def searched(self, anchor: Anchor, mix: Double) -> Found:
         """The best mix from one start."""
@@ -135,6 +144,20 @@ class Search:
             options: Any = {"maxiter": SEARCH, "maxfun": SEARCH + 8}
             mix = _proper(softmax(minimize(objective, np.log(mix), jac=True, method="L-BFGS-B", options=options).x))
         return self.found(mix, anchor)
+
+    def averaged(self, best: Found) -> Found:
+        """The mean of the posterior between the source's mix and the best one, with the map that belongs to it.
+
+        Where classes overlap many mixes explain a batch as well, each with a map of its own, and the best one is an
+        accident of the batch.
+        """
+        way = best.mix - self.source.shares
+        between = [self.found(_proper(self.source.shares + part * way), best.anchor) for part in PARTS]
+        mean = float(softmax([-each.value for each in between]) @ PARTS)
+        least = min(each.value for each in between) + RULED_OUT
+        distances = [abs(part - mean) * (each.value < least) for part, each in zip(PARTS, between, strict=True)]
+        found = self.found(_proper(self.source.shares + mean * way), best.anchor)
+        return replace(found, rival=between[int(np.argmax(distances))])
 
     def found(self, mix: Double, anchor: Anchor) -> Found:
         value, _, (energy, after, delta, eta) = self.objective(mix, anchor.map, self.trust(mix, anchor))
@@ -170,27 +193,34 @@ class Search:
         delta, eta, *_ = self.innovations(mix, anchor.map)
         return self.prior.trust(delta, eta)
 
+    def believed(self, axes: Double, trust: Double, changes: Double) -> Double:
+        """The share of changes that is believed, which is told along some axes; a symmetric map."""
+        return np.where(self.moving, axes @ (trust * (axes.T @ np.where(self.moving, changes, 0.0))), 0.0)
+
     def objective(
         self, mix: Double, before: Map, trust: tuple[Double, Double]
     ) -> tuple[float, Double, tuple[float, Map, Double, Double]]:
         """J(w), its gradient, and (energy, map, δ, η)."""
         source = self.source
         delta, eta, mean, variance = self.innovations(mix, before)
-        log_gain = before.log_gain + trust[1] * eta
+        log_gain = before.log_gain + self.believed(source.gain_axes, trust[1], eta)
         gain, stretch = np.exp(log_gain), np.exp(before.log_gain - log_gain)
-        location = before.gain * (mean + trust[0] * delta) + before.offset
+        location = before.gain * (mean + self.believed(source.axes, trust[0], delta)) + before.offset
         y = np.where(self.alive, (self.sample - location) / gain, 0.0)
         energy, by_mix, by_point = source.near.energy_with_gradients((y + mean) @ source.directions, mix)
         cost, by_delta, by_eta = self.prior.cost(delta, eta)
         nats = self.nats / self.state.overdispersion
         mix_cost, by_prior = self.mix_prior(mix)
-        value = nats * energy + cost + mix_cost
+        value = float(np.logaddexp(0.0, nats * energy)) + cost + mix_cost
+        nats *= float(expit(nats * energy))
         # The chain rule: the mix moves the mean and the spread that the batch is matched to.
         pulled = by_point @ source.directions.T
         by_variance = (source.variances + source.means**2 - 2.0 * mean * source.means) / (2.0 * variance)
         alive, moving = self.alive, self.moving
-        gradient = by_mix + source.means @ (pulled.sum(axis=0) * (1.0 - alive * (1.0 - moving * trust[0]) * stretch))
-        gradient = nats * (gradient + by_variance @ (moving * alive * trust[1] * (pulled * y).sum(axis=0)))
+        placed = alive * stretch * pulled.sum(axis=0)
+        gradient = by_mix + source.means @ (pulled.sum(axis=0) - placed + self.believed(source.axes, trust[0], placed))
+        stretched = alive * (pulled * y).sum(axis=0)
+        gradient = nats * (gradient + by_variance @ self.believed(source.gain_axes, trust[1], stretched))
         gradient += by_prior - source.means @ (moving * by_delta) - by_variance @ (moving * by_eta)
         return value, gradient, (energy, Map(log_gain, location - gain * mean), delta, eta)
 

@@ -101,6 +101,12 @@ class SensorFit:
         task, best = self.search
         return task.without(best, group)
 
+    def otherwise(self) -> Double | None:
+        if self.search is None or self.search[1].rival is None:
+            return None
+        rival = self.search[1].rival
+        return replace(self, map=rival.map, mix=rival.mix).of_batch()
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is needed to answer after the state was saved."""
         found = {"log_gain": self.map.log_gain, "offset": self.map.offset, "mix": self.mix, "alive": self.alive}

@@ -86,12 +86,17 @@ class Prior:
         return float(cost), (NU + d) / (NU + shift) * by_shift, 0.5 * (NU + d) / (NU + gain) * by_gain
 
     def trust(self, delta: Double, eta: Double) -> tuple[Double, Double]:
-        """The share of the innovations to believe, per feature (Kalman's gains): all of a jump, little of noise."""
-        d = self.source.dimension
+        """The share of the innovations to believe (Kalman's gains): all of a jump, little of noise.
+
+        It is told along the axes of what chance does to means and spreads, since that moves correlated features
+        together: where it moves them little, a small difference is known to be a step of the sensors.
+        """
+        source, d = self.source, self.source.dimension
         shift, gain, *_ = self.squares(delta, eta)
         step = self.steps.shift * (NU + shift) / (NU + d)
         stretch = self.steps.gain * (NU + gain) / (NU + d)
-        return np.full(len(delta), step / (step + 1.0 / self.size)), stretch / (stretch + self.noise.gain)
+        chance = source.spectrum / self.size, np.maximum(source.gain_spectrum, 0.0) / self.size
+        return step / (step + chance[0]), stretch / (stretch + chance[1])
 
     def is_jump(self, delta: Double, eta: Double) -> bool:
         """Whether the offsets went further than steps of this stream do."""

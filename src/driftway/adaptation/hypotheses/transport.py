@@ -62,6 +62,10 @@ class Answering:
         """It has no likelihood to say it by."""
         return np.inf
 
+    def otherwise(self) -> Double | None:
+        """It has no likelihood to say it by."""
+        return None
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Nothing: what is carried and the sample are saved by themselves."""
         return {}

@@ -41,6 +41,7 @@ class SourceClasses:
     shares : of the classes (K)
     means, variances : of the features in every class (K×d)
     spectrum, axes : eigenvalues and eigenvectors of the total covariance
+    gain_spectrum, gain_axes : those of m times the covariance of the log-spreads of m points
     dimension : the effective one, (tr C)² / tr C²
     kurtosis : fourth moments of the features (d)
     codes : the values of features that have few on the source (2×d), NaN for others
@@ -61,6 +62,8 @@ class SourceClasses:
     variances: Double
     spectrum: Double
     axes: Double
+    gain_spectrum: Double
+    gain_axes: Double
     dimension: float
     kurtosis: Double
     codes: Double
@@ -100,6 +103,8 @@ def source_classes(X: Double, groups: Groups, weights: Double, classes: int) -> 
     variances = np.maximum(inside.T @ Z**2 - means**2, 0.0)
     total = (1.0 - SHRUNK) * (Z * weights[:, None]).T @ Z + SHRUNK * np.eye(d)
     spectrum, axes = np.linalg.eigh(total)
+    kurtosis = np.clip(weights @ Z**4, *KURTOSIS)
+    gain_spectrum, gain_axes = np.linalg.eigh(_of_log_spreads(total, kurtosis))
     directions = _discriminants(Z, means, groups, shares)
     return SourceClasses(
         centre=centre,
@@ -112,14 +117,27 @@ def source_classes(X: Double, groups: Groups, weights: Double, classes: int) -> 
         variances=variances,
         spectrum=spectrum,
         axes=axes,
+        gain_spectrum=gain_spectrum,
+        gain_axes=gain_axes,
         dimension=float(np.trace(total) ** 2 / np.sum(total**2)),
-        kurtosis=np.clip(weights @ Z**4, *KURTOSIS),
+        kurtosis=kurtosis,
         codes=np.stack([_codes(column) for column in Z.T], axis=1),
         directions=directions,
         apart=_apart(Z @ directions, means @ directions, shares, weights),
         near=class_clouds(Z @ directions, groups, weights, classes),
         full=class_clouds(np.clip(Z, -REACH, REACH), groups, weights, classes),
     )
+
+
+def _of_log_spreads(covariance: Double, kurtosis: Double) -> Double:
+    """m times the covariance of the logarithms of the features' spreads in m points.
+
+    Of one feature it is (kurtosis − 1)/4. Two features share the square of their correlation of it, as Gaussians
+    do.
+    """
+    spread, own = np.sqrt(np.diag(covariance)), np.sqrt((kurtosis - 1.0) / 4.0)
+    shared = (covariance / np.outer(spread, spread)) ** 2
+    return np.asarray(own[:, None] * shared * own)
 
 
 def _apart(points: Double, centres: Double, shares: Double, weights: Double) -> float:
