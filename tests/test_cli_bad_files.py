@@ -67,12 +67,15 @@ BAD: dict[str, tuple[Spoil, str]] = {
         "batch02.csv: column 'east': several columns have this name",
     ),
     "nothing there": (lambda _, batch: batch.unlink(), "batch02.csv: there is no such file"),
-    "a folder": (lambda _, batch: batch.unlink() or batch.mkdir(), "batch02.csv: cannot be read (Is a directory)"),
+    "a folder": (
+        lambda _, batch: batch.unlink() or batch.mkdir(),
+        "batch02.csv: is a folder; name its files, or use --watch",
+    ),
     "no source": (lambda source, _: source.unlink(), "source.csv: there is no such file"),
     "no label": (source_without("kind"), "source.csv: there is no column 'kind'"),
     "label missing": (
         source_with(kind=["a", "", *["b"] * 58]),
-        "source.csv: line 3, column 'kind': the label is missing",
+        "source.csv: line 3, column 'kind': the label is missing; fill it in or remove the row",
     ),
     "one class": (
         source_with(kind=["a"] * 60),

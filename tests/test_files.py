@@ -127,8 +127,11 @@ class TestCsv:
             ("a,b\n1,2\n3,\n", "line 3, column 'b': a number is missing"),
             ("a,b\n1,2\n3,1_000\n", "line 3, column 'b': '1_000' is not a number"),
             ("a,a\n1,2\n", "column 'a': several columns have this name"),
-            (",a\n0,2\n", "column 1 has no name; give it one"),
-            ("c;d\n1;2\n", "no column 'b'; its only column is 'c;d', so the separator may be another one"),
+            (",a\n0,2\n", "column 1 has no name .pandas writes its index so, .*; give it one"),
+            ("a,\n0,2\n", "column 2 has no name; give it one"),
+            ("c:d\n1:2\n", "no column 'b'; its columns are 'c:d'"),
+            ("a;b\n1,5;2\n1;2.5\n", "line 3, column 'b': '2.5' is not a number with a comma before its decimals"),
+            ("a;b\n1.000,5;2\n1;2,5\n", "line 2, column 'a': '1.000,5' is not a number with a comma"),
             ("a,b\n1,2\n3,\u00e9\n".encode("latin-1"), r"line 3: not UTF-8 \(byte 0xe9\)"),
             ("a,b\n1,2\n".encode("utf-16"), r"line 1: not UTF-8 \(byte 0xff\)"),
             ("\n\n", "the file is empty"),
@@ -149,9 +152,36 @@ class TestCsv:
         assert table.labels == ["x,y", "z"]
         assert [table.place(row) for row in (0, 1)] == ["line 2", "line 4"]
 
-    def test_another_separator(self, tmp_path: Path) -> None:
-        table = read_table(write(tmp_path / "t.csv", "a;b\n1;2\n3;4\n"), Columns(), separator=";")
-        np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 4.0]])
+    @pytest.mark.parametrize("char", [";", "\t", "|", ",", ":"])
+    @pytest.mark.parametrize("ending", ["csv", "tsv"])
+    def test_another_separator(self, char: str, ending: str, tmp_path: Path) -> None:
+        path = write(tmp_path / f"t.{ending}", f"\n a{char}b\n1{char}2\n3{char}4\n")
+        np.testing.assert_array_equal(read_table(path, Columns(), separator=char).X, [[1.0, 2.0], [3.0, 4.0]])
+        if char != ":":  # the others are found
+            np.testing.assert_array_equal(read_table(path, Columns()).X, [[1.0, 2.0], [3.0, 4.0]])
+        if char in ";\t|":
+            with pytest.raises(
+                TableError, match=r"no column 'b'; its only column is .*, so the separator is another one"
+            ):
+                read_table(path, Columns(("b",)), separator=",")
+
+    def test_a_separator_within_names_does_not_count(self, tmp_path: Path) -> None:
+        table = read_table(write(tmp_path / "t.csv", "a;b;c,d\n1,2\n3,4\n"), Columns())
+        assert table.names == ("a;b;c", "d")
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("first", ["-1,5", '"-1,5"', "-1,5e0", "-01,50"])
+    def test_decimal_commas_where_the_comma_does_not_separate(self, first: str, end: str, tmp_path: Path) -> None:
+        rows = ["id;a;b;mm", f"1,2 x;2;{first};,25", "2;1e3;+7;007,5", ""]
+        table = read_table(write(tmp_path / "t.csv", end.join(rows)), Columns(None, "mm", "id"))
+        np.testing.assert_array_equal(table.X, [[2.0, -1.5], [1000.0, 7.0]])
+        assert (table.labels, table.ids) == ([",25", "007,5"], ["1,2 x", "2"])
+        labels = read_table(write(tmp_path / "t.csv", end.join([*rows[:2], "2;1e3;+7;7,5"])), Columns(None, "mm", "id"))
+        assert labels.labels == [0.25, 7.5]
+
+    def test_a_comma_in_a_text_makes_no_decimal_commas(self, tmp_path: Path) -> None:
+        table = read_table(write(tmp_path / "t.csv", "id;a\nx1,2;1.5\n1,2 cm;2.5\n"), Columns(None, None, "id"))
+        assert table.X[:, 0].tolist() == [1.5, 2.5]
 
     @pytest.mark.parametrize(
         ("texts", "labels"),

@@ -108,7 +108,9 @@ def _judge_table(name: str, content: bytes, found: dict[str, Any], outcome: Outc
     text = content.decode("utf-8-sig")
     if any(char in text for char in '"\r\0\u2028\x0b\x0c\x1c\x1d\x1e\x85'):
         return
-    separator = "\t" if name.endswith(".tsv") else ","
+    usual = "\t" if name.endswith(".tsv") else ","
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    separator = max(usual, ";", "\t", "|", ",", key=lambda char: (char == usual and char in first, first.count(char)))
     header, *rows = [[cell.lstrip(" ") for cell in line.split(separator)] for line in text.split("\n") if line != ""]
     keep = [j for j, column in enumerate(header) if column not in ("name", "kind")]
     numbers = np.array([[float(row[j]) for j in keep] for row in rows])

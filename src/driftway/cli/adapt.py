@@ -104,6 +104,9 @@ def _files(
             raise UserError("no batches: name files after the source, or a folder with --watch")
         if idle is not None:
             raise UserError("--until-idle needs --watch")
+        folder = next((path for path in batches if path.is_dir()), None)
+        if folder is not None:
+            raise UserError(f"{folder}: is a folder; name its files, or use --watch {folder}")
         return batches
     if batches:
         raise UserError(f"give either batches or --watch, not both: got {batches[0]} and {watch}")

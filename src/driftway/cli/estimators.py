@@ -105,7 +105,8 @@ def label_classes(source: Table, label: str) -> Any:
     """The labels of a source as classes; raises if one is missing, is a fraction, or if there is one class only."""
     labels = source.labels or []
     if None in labels:
-        raise UserError(f"{source.file}: {source.place(labels.index(None))}, column {label!r}: the label is missing")
+        where = f"{source.file}: {source.place(labels.index(None))}, column {label!r}"
+        raise UserError(f"{where}: the label is missing; fill it in or remove the row")
     fractions = [row for row, value in enumerate(labels) if isinstance(value, float) and not value.is_integer()]
     if fractions:
         where = f"{source.file}: {source.place(fractions[0])}, column {label!r}"

@@ -53,7 +53,9 @@ Features = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="The separator in CSV files. By default a comma, or a tab for .tsv.", metavar="C", rich_help_panel=FILES
+        help="The separator in CSV files. By default what separates the names in the header.",
+        metavar="C",
+        rich_help_panel=FILES,
     ),
 ]
 Out = Annotated[Path, typer.Option(help="The folder for all output.", metavar="DIR", rich_help_panel=FILES)]

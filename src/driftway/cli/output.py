@@ -28,7 +28,7 @@ class Output:
         else:
             if not self._steps:
                 print_result(
-                    f"{'step':>5}  {'points':>6}  {'answer':<21}  {'moved':>7}  {'drift':>7}  {'score':>6}  batch"
+                    f"{'step':>5}  {'points':>6}  {'answer':<25}  {'moved':>7}  {'drift':>7}  {'score':>6}  batch"
                 )
             print_result(_row(line, line[self._run.score_name]))
         self._steps += 1
@@ -60,6 +60,6 @@ def _row(line: dict[str, Any], score: float | None) -> str:
     answer = f"{line['answer']} ({line['track']})" if line["answer"] == "adapted" else line["answer"]
     shown = "" if score is None else f"{score:.3f}"
     return (
-        f"{line['step']:>5}  {line['size']:>6}  {answer:<21}  {line['displacement']:>7.3g}  {line['drift']:>7.3g}  "
+        f"{line['step']:>5}  {line['size']:>6}  {answer:<25}  {line['displacement']:>7.3g}  {line['drift']:>7.3g}  "
         f"{shown:>6}  {line['batch']}"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,17 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftway.files.dialect import has_decimal_commas, number_reader, separator_of
 from driftway.files.errors import MISSING_NUMBER, TableError
-
-# Python reads 1_000 as a number; other programs do not, and neither do we.
-UNDERSCORE_IN_NUMBER = re.compile(r"\d_\d")
 
 
 class CsvFile:
-    """The content of a CSV file. Errors name the line and the column."""
+    """The content of a CSV file. Errors name the line and the column.
 
-    def __init__(self, name: str, content: bytes, separator: str) -> None:
-        self._name, self._separator, self._text = name, separator, _decoded(name, content)
+    Without a `separator` it is the `usual` one, or another one that is in the header if that is not.
+    """
+
+    def __init__(self, name: str, content: bytes, separator: str | None, usual: str = ",") -> None:
+        self._name, self._text = name, _decoded(name, content)
+        self._separator = separator or separator_of(self._text, usual)
+        self._decimal_commas = has_decimal_commas(self._text, self._separator)
+        self._number = number_reader(self._text, decimal_commas=self._decimal_commas)
         self._lines = array("q")
         _, header = next(self._rows(), (0, []))
         if not header:
@@ -35,8 +38,7 @@ class CsvFile:
         at = {name: j for j, name in enumerate(self.names)}
         number_at, text_at = ([at[name] for name in names] for names in (numbers, texts))
         found: list[list[str | None]] = [[] for _ in texts]
-        number = _number if UNDERSCORE_IN_NUMBER.search(self._text) else float
-        rows = self._rows()
+        number, rows = self._number, self._rows()
         next(rows)
         for line, row in rows:
             if len(row) != len(self.names):
@@ -51,6 +53,20 @@ class CsvFile:
             self._lines.append(line)
         matrix = np.frombuffer(entries, dtype=np.float64).reshape(len(self._lines), len(numbers))
         return matrix, dict(zip(texts, found, strict=True))
+
+    def typed(self, texts: list[Any]) -> list[Any]:
+        """Texts as integers if all of them are integers, else as floats if all are numbers, else as they are.
+
+        Numbers with leading zeros, such as "007", are texts.
+        """
+        given = [text for text in texts if text is not None]
+        for kind in (int, self._number):
+            try:
+                if all(kind is not int or str(int(text)) == text for text in given):
+                    return [None if text is None else kind(_plain(text)) for text in texts]
+            except ValueError:
+                continue
+        return list(texts)
 
     def place(self, row: int) -> str:
         """The line of a row, as error messages name it."""
@@ -68,9 +84,11 @@ class CsvFile:
     def _no_number(self, line: int, row: list[str], at: Sequence[int]) -> TableError:
         for j in at:
             try:
-                _number(row[j])
+                self._number(row[j])
             except ValueError:
                 problem = f"{row[j]!r} is not a number" if row[j].strip() else MISSING_NUMBER
+                if self._decimal_commas and "." in row[j]:
+                    problem += " with a comma before its decimals, as others of the file"
                 return TableError(self._name, problem, place=f"line {line}", column=self.names[j])
         raise AssertionError("unreachable: some field of the row was not a number")
 
@@ -80,29 +98,8 @@ def _decoded(name: str, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        problem = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file in that encoding"
+        problem = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
         raise TableError(name, problem, place=f"line {line}") from None
-
-
-def _number(text: str) -> float:
-    if "_" in text:
-        raise ValueError
-    return float(text)
-
-
-def typed(texts: list[Any]) -> list[Any]:
-    """Texts as integers if all of them are integers, else as floats if all are numbers, else as they are.
-
-    Numbers with leading zeros, such as "007", are texts.
-    """
-    given = [text for text in texts if text is not None]
-    for kind in (int, float):
-        try:
-            if all(kind is float or str(int(text)) == text for text in given):
-                return [None if text is None else kind(_plain(text)) for text in texts]
-        except ValueError:
-            continue
-    return list(texts)
 
 
 def _plain(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from driftway.files.csv_file import CsvFile, typed
+from driftway.files.csv_file import CsvFile
 from driftway.files.errors import TableError, in_short
 from driftway.files.limits import size_limit, unpacked_limit
 from driftway.files.npz_file import NpzFile
@@ -178,7 +178,8 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     columns : Columns
         The columns to read.
     separator : str, optional
-        The separator of fields in a CSV file. By default a comma, or a tab if the name ends in .tsv.
+        The separator of fields in a CSV file. By default a comma (a tab if the name ends in .tsv), or if the header has
+        none, the most frequent of semicolons, tabs and bars. Where it is no comma, numbers may have decimal commas.
     content : bytes, optional
         The bytes of the file, if they have been read already.
 
@@ -218,7 +219,7 @@ def _read(path: Path, kind: str, columns: Columns, separator: str | None, conten
     name = str(path)
     file: CsvFile | ParquetFile | NpzFile
     if kind == "csv":
-        file = CsvFile(name, content, separator or ("\t" if path.suffix.lower() == ".tsv" else ","))
+        file = CsvFile(name, content, separator, usual="\t" if path.suffix.lower() == ".tsv" else ",")
     else:
         file = ParquetFile(name, content) if kind == "parquet" else NpzFile(name, content)
     features, others = _chosen(name, file.names, columns)
@@ -227,8 +228,8 @@ def _read(path: Path, kind: str, columns: Columns, separator: str | None, conten
     _check_texts(name, texts, len(content))
     digest = hashlib.sha256(content).hexdigest()
     labels, ids = (None if key is None else _with_gaps(texts.get(key)) for key in (columns.label, columns.id))
-    if kind == "csv" and labels is not None:
-        labels = _with_gaps(typed(labels))
+    if isinstance(file, CsvFile) and labels is not None:
+        labels = _with_gaps(file.typed(labels))
     return Table(name, digest, features, X, labels, ids, file.place)
 
 
@@ -255,7 +256,8 @@ def _chosen(file: str, names: list[str], columns: Columns) -> tuple[tuple[str, .
         return columns.features, others
     left = [name for name in names if name not in (columns.label, columns.id) and not PANDAS_INDEX.fullmatch(name)]
     if "" in left:
-        problem = f"column {names.index('') + 1} has no name; give it one, or choose the features by name"
+        hint = " (pandas writes its index so, unless to_csv has index=False)" if names[0] == "" else ""
+        problem = f"column {names.index('') + 1} has no name{hint}; give it one, or choose the features by name"
         raise TableError(file, problem)
     if not left:
         raise TableError(file, "there are no features: all columns are label or id")
@@ -268,7 +270,7 @@ def _missing(file: str, names: list[str], name: str) -> TableError:
     shown = ", ".join(map(repr, names[:LISTED_COLUMNS])) + (f" and {more} more" if more > 0 else "")
     hint = f"the most similar one is {close[0]!r}" if close else f"its columns are {shown}"
     if len(names) == 1 and re.search("[;\t|]", names[0]):
-        hint = f"its only column is {names[0]!r}, so the separator may be another one"
+        hint = f"its only column is {names[0]!r}, so the separator is another one"
     return TableError(file, f"there is no column {name!r}; {hint}", column=None)
 
 
