@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import shutil
 import sys
 import tempfile
@@ -24,18 +25,15 @@ BATCH = np.random.default_rng(1).normal(size=(12, 2)) + 1.0
 
 def warm() -> None:
     """Reads one file of each kind, so that nothing is loaded later."""
-    folder = Path(tempfile.mkdtemp())
-    try:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for name, content in originals().items():
-            read({"name": name, "content": base64.b64encode(content).decode(), "folder": str(folder)})
-    finally:
-        shutil.rmtree(folder)
+            read({"name": name, "content": base64.b64encode(content).decode()})
 
 
 def read(request: dict[str, Any]) -> dict[str, Any]:
     """Writes the file of a request and reads it; a refusal by its class and message, or what was found."""
     content, name = base64.b64decode(request["content"]), request["name"]
-    path = Path.cwd() / name if "folder" not in request else Path(request["folder"]) / name
+    path = Path.cwd() / name
     try:
         if name in RUN_FILES:
             return _run_with(name, content)

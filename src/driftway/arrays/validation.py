@@ -22,7 +22,9 @@ def finite_array(name: str, value: object, ndim: int) -> Array:
     """
     array = real_array(name, value)
     if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+        one_feature = "; a single feature is X[:, None]" if ndim == 2 and array.ndim == 1 and name in ("X", "Y") else ""
+        plural = "s" * (ndim != 1)
+        raise ValueError(f"{name} must have {ndim} dimension{plural}, got shape {array.shape}{one_feature}")
     if array.size == 0:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
     if not np.isfinite(array).all():
@@ -50,6 +52,8 @@ def real_array(name: str, value: object) -> Array:
     except ValueError as error:  # ragged nested sequences
         raise ValueError(f"{name} must be an array of numbers, got a ragged one ({error})") from None
     if array.dtype.kind not in "biuf":
+        if hasattr(value, "toarray"):  # a matrix of scipy.sparse
+            raise TypeError(f"{name} must be dense, got {type(value).__name__}; convert it by toarray()")
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
@@ -58,7 +62,7 @@ def double_array(name: str, value: object, shape: tuple[int | None, ...]) -> npt
     """`value` as a finite float64 array of the given shape (`None` matches any length)."""
     array = finite_array(name, value, len(shape)).astype(np.float64, copy=False)
     if any(want is not None and got != want for got, want in zip(array.shape, shape, strict=True)):
-        wanted = "(" + ", ".join("any" if size is None else str(size) for size in shape) + ")"
+        wanted = "(" + ", ".join("any" if size is None else str(size) for size in shape) + ",)"[len(shape) > 1 :]
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
     return array
 

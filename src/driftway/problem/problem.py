@@ -74,7 +74,10 @@ class Problem:
         self.kind: Kind | None = self.cost.kind or foreign_kind(a, b)
         self.mass = float(self.a.sum())
         if abs(self.b.sum() - self.mass) > 1e-5 * self.mass:
-            raise ValueError(f"a and b must have the same total mass, got {self.mass:g} and {self.b.sum():g}")
+            uniform = next((f" ({name} was not given: uniform)" for name, x in (("a", a), ("b", b)) if x is None), "")
+            raise ValueError(
+                f"a and b must have the same total mass, got {self.mass:g} and {self.b.sum():g}{uniform}; rescale one"
+            )
         # Rounding may still separate the totals by a few units in the last place, which no plan can serve.
         self.b = self.b * (self.mass / self.b.sum())
         # Masses so small that their square underflows are zero for every purpose.

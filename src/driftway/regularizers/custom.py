@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -91,11 +92,14 @@ def _torch(function: Callable[[Any], Any]) -> tuple[Callable[[Double], Any], Cal
         raise ImportError("autodiff='torch' needs PyTorch: pip install 'driftway[torch]'") from None
 
     def value(gamma: Double) -> float:
-        with torch.no_grad():
+        with torch.no_grad(), _told_of("torch", "torch's"):
             return float(function(torch.tensor(gamma)))
 
     def gradient(gamma: Double) -> Any:
-        with torch.enable_grad():  # a solve may run inside a function whose own graph is switched off
+        with (
+            torch.enable_grad(),
+            _told_of("torch", "torch's"),
+        ):  # a solve may run inside a function whose own graph is switched off
             point = torch.tensor(gamma, requires_grad=True)
             result = function(point)
         if not result.requires_grad:  # J does not see the plan at all
@@ -114,11 +118,23 @@ def _jax(function: Callable[[Any], Any]) -> tuple[Callable[[Double], Any], Calla
     compiled, derivative = jax.jit(function), jax.jit(jax.grad(function))
 
     def value(gamma: Double) -> float:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), _told_of("jax", "jax.numpy's"):
             return float(compiled(gamma))
 
     def gradient(gamma: Double) -> Any:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), _told_of("jax", "jax.numpy's"):
             return np.asarray(derivative(gamma))
 
     return value, gradient
+
+
+@contextmanager
+def _told_of(library: str, functions: str) -> Iterator[None]:
+    """Context manager: errors of the user's function say whose arrays it was given."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(
+            f"Custom(autodiff={library!r}) passes arrays of {library}: use {functions} functions, not NumPy's"
+        )
+        raise

@@ -14,6 +14,7 @@ from driftway.problem.solution import Iteration, Solution, Trace
 from driftway.solvers.certificate import Certificate, certify, relative_gap
 from driftway.solvers.only_coupling import has_one_coupling, only_coupling
 from driftway.solvers.progress import Progress
+from driftway.solvers.slope_check import slope_error
 from driftway.solvers.solver import FINEST, NO_PROGRESS, Solver, Start, State, is_weak
 
 Callback = Callable[[Iteration, Plan], bool | None]
@@ -79,9 +80,7 @@ def iterate(
     if exhausted:
         reason = "rounding allows no further progress"
     if certificate.contradiction:
-        reason = "a lower bound came out above the value, so J is not convex as declared or its gradient is wrong,"
-        if model.J.proven:
-            reason = "rounding left no lower bound"
+        reason = "rounding left no lower bound" if model.J.proven else "a lower bound came out above the value"
     message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)
     f, g = (potential.astype(model.problem.dtype) for potential in certificate.potentials)
     solution = Solution(
@@ -152,7 +151,7 @@ def _message(
     model: Model, solver: Solver, state: State, certificate: Certificate, tol: float, reason: str | None, n_iter: int
 ) -> str:
     held = "dense" if state.point.plan.log.factored is None else "factored"
-    ran = f"{type(solver).__name__}, {held}, {n_iter} iterations"
+    ran = f"{type(solver).__name__}, {held}, {n_iter} iteration{'s' * (n_iter != 1)}"
     if n_iter >= MANY or reason is not None:
         ran += solver.expense
     if model.engine.precision > 10.0 * DOUBLE and (n_iter >= MANY_IN_SINGLE or reason is not None):
@@ -170,8 +169,18 @@ def _message(
     ]
     return (
         f"not converged: {reason} with {' and '.join(missed) or 'the tolerance not certified'} above tol={tol:g} "
-        f"({ran}); {_strength(model)}raise max_iter or tol, or increase epsilon"
+        f"({ran}); {_advice(model, state, certificate)}"
     )
+
+
+def _advice(model: Model, state: State, certificate: Certificate) -> str:
+    """What to change where a solve has not converged."""
+    error = slope_error(model, state.point.plan)
+    if error:
+        return f"J's gradient is wrong: its slopes and differences of J's values differ by {error:.0%}, so correct it"
+    if certificate.contradiction and not model.J.proven:
+        return "J is not convex as declared or its gradient is wrong: declare convex=False, or correct the gradient"
+    return f"{_strength(model)}raise max_iter or tol, or increase epsilon"
 
 
 def _strength(model: Model) -> str:
