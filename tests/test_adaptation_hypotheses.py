@@ -381,5 +381,5 @@ def test_a_free_mix_costs_two_nats_for_every_class_beyond_two(classes: int, pric
     y = np.arange(100) % classes
     X = np.random.default_rng(0).normal(size=(100, 3)) + y[:, None]
     model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)
-    _, usual, free = model._tracker.panels[0].hypotheses
-    assert (usual.freedom - usual.head_start, free.freedom - free.head_start) == (0.0, price)
+    still, usual, free = model._tracker.panels[0].hypotheses
+    assert (still.price, usual.price, free.price) == (-2.0, 0.0, price)

@@ -16,8 +16,7 @@ from driftway.adaptation.judge import Beliefs, Contest, Rivalry, credited, judge
 @dataclass
 class Idea:
     moves: bool
-    freedom: int
-    head_start: float = 0.0
+    price: float
 
 
 @dataclass
@@ -26,8 +25,8 @@ class Evidence:
     energy: float
 
 
-# Nothing moves and the mix is free; sensors with the source's mix; both: as the tracker has them for three classes.
-IDEAS = [Idea(False, 2), Idea(True, 0), Idea(True, 2)]
+# Nothing moves and the mix is free; sensors with the source's mix; both.
+IDEAS = [Idea(False, 0.0), Idea(True, 0.0), Idea(True, 2.0)]
 STILL, SENSORS, BOTH = range(3)
 nats = st.floats(0.0, 1e4)
 
@@ -59,14 +58,16 @@ class TestBeliefs:
         assert after([moved, (20.0, 0.0), (0.0, 0.0)]).shares[BOTH] > 0.99
         assert after([moved, (0.0, 0.0), (20.0, 0.0)]).shares[SENSORS] > 0.99
 
-    def test_a_free_mix_must_earn_its_freedom(self) -> None:
-        shares = after([(0.0, 60.0), (1.0, 0.0), (1.0, 0.0)]).shares
-        assert shares[SENSORS] / shares[BOTH] == pytest.approx(np.exp(2.0))
-
-    def test_a_head_start_pays_for_some_of_its_freedom(self) -> None:
-        ideas = [IDEAS[STILL], IDEAS[SENSORS], replace(IDEAS[BOTH], head_start=1.5)]
+    @pytest.mark.parametrize("price", [0.5, 2.0])
+    def test_a_free_mix_must_earn_its_price(self, price: float) -> None:
+        ideas = [IDEAS[STILL], IDEAS[SENSORS], Idea(True, price)]
         shares = after([(0.0, 60.0), (1.0, 0.0), (1.0, 0.0)], ideas=ideas).shares
-        assert shares[SENSORS] / shares[BOTH] == pytest.approx(np.exp(0.5))
+        assert shares[SENSORS] / shares[BOTH] == pytest.approx(np.exp(price))
+
+    def test_who_stays_is_believed_where_doubt_is_no_reason_to_move(self) -> None:
+        ideas = [Idea(False, -2.0), *IDEAS[1:]]
+        shares = after([(1.0, 0.0), (1.0, 0.0), (1.0, 0.0)], ideas=ideas).shares
+        assert shares[STILL] / (1.0 - shares[STILL]) == pytest.approx(np.exp(2.0))
 
     def test_energy_decides_whether_anything_moved(self) -> None:
         assert after([(0.0, 20.0), (0.0, 0.0), (0.0, 0.0)]).shares[STILL] < 0.01

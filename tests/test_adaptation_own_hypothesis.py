@@ -72,7 +72,7 @@ class Shift:
     name: str = "shift"
     moves: bool = True
     freedom: int = 0
-    head_start: float = 0.0
+    price: float = 0.0
 
     def start(self) -> Place:
         return Place(np.zeros(len(self.view.classes.centre)))

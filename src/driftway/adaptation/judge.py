@@ -90,17 +90,16 @@ def judged(beliefs: Beliefs, hypotheses: Sequence[Hypothesis], fits: Sequence[Fi
 
 def _shares(hypotheses: Sequence[Hypothesis], misfits: Double, totals: Double) -> Double:
     moves = np.array([hypothesis.moves for hypothesis in hypotheses])
-    price = np.array([hypothesis.freedom - hypothesis.head_start for hypothesis in hypotheses], dtype=np.float64)
+    price = np.array([hypothesis.price for hypothesis in hypotheses])
     shares = np.zeros(len(hypotheses))
     if moves.any():
-        # Between mixes: a quasi-likelihood ratio, less one nat for every free share beyond the head start.
+        # Between mixes: a quasi-likelihood ratio, less the price.
         dispersion = max(1.0, misfits[moves].min() / USUAL_MISFIT) ** DISTRUST
         shares[moves] = softmax(-(misfits[moves] / dispersion + price[moves]))
     if (~moves).any():
         still, moving = totals[~moves].min(), totals[moves].min() if moves.any() else np.inf
         dispersion = max(1.0, min(still, moving) / USUAL)
-        ahead = max(each.head_start for each in hypotheses if not each.moves)
-        stays = float(expit((moving - still) / dispersion + ahead))
+        stays = float(expit((moving - still) / dispersion - price[~moves].min()))
         shares[moves] *= 1.0 - stays
         shares[~moves] = stays * softmax(-totals[~moves])
     return shares

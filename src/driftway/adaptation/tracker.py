@@ -38,12 +38,6 @@ Double = npt.NDArray[np.float64]
 
 # A hypothesis that is believed less than this does not answer, which saves its time and changes nothing.
 UNHEARD = 0.01
-# The evidence in nats that those who move must have over those who stay (odds of seven to one): doubt is no reason.
-HEAD_START = 2.0
-# Among those that move, the evidence in nats that those with the source's mix must have over a free one of two classes:
-# where the mix stays both maps answer as well; where it changed, the one with the source's is wrong. And what every
-# further class costs the free one, which fits more by chance.
-MIX_HEAD_START, FURTHER_CLASS = 1.0, 2.0
 # A batch is a surprise if it is four times further from what was expected than usual; the usual is at first taken to be
 # three times what chance explains, and then averaged with this weight of a batch.
 SURPRISE, FIRST_USUAL, RATE = float(np.log(4.0)), float(np.log(3.0)), 0.2
@@ -66,12 +60,8 @@ class Panel:
 
         For a regression the inputs may be selected as well where nothing moves.
         """
-        regression = view.answers.classes is None
-        both = Sensors(view, True, True)
-        if not regression:
-            both = replace(both, head_start=both.freedom + MIX_HEAD_START - FURTHER_CLASS * (both.freedom - 1))
-        moving = Sensors(view, True, False), both
-        still = Selected(view, False, True) if regression else Sensors(view, False, True, HEAD_START)
+        moving = Sensors(view, True, False), Sensors(view, True, True)
+        still = Selected(view, False, True) if view.answers.classes is None else Sensors(view, False, True)
         return cls((still, *moving) if stay else moving, view.share)
 
 

@@ -78,8 +78,9 @@ class Fit(Protocol):
 class Hypothesis(Protocol):
     """An idea of how batches come from the source.
 
-    `moves` says whether it has a map, and `freedom` how many numbers it fits to each batch beside the map. `head_start`
-    is how many nats of evidence against it are let pass: where nothing moves, beside those that move, else among those.
+    `moves` says whether it has a map, and `freedom` how many numbers it fits to each batch beside the map. `price` is
+    the evidence in nats that it must have: if it moves, over the others that do; if not, over those that move, for whom
+    doubt is no reason, so that it is negative.
     """
 
     @property
@@ -89,7 +90,7 @@ class Hypothesis(Protocol):
     @property
     def freedom(self) -> int: ...
     @property
-    def head_start(self) -> float: ...
+    def price(self) -> float: ...
 
     def start(self) -> Any:
         """The state before the first batch."""

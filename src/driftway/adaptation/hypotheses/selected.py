@@ -42,7 +42,10 @@ class Selected(Sensors):
 
     moves: bool = False
     free_mix: bool = True
-    head_start: float = HEAD_START
+
+    @property
+    def price(self) -> float:
+        return -HEAD_START
 
     def fit(self, state: SensorState, batch: Double) -> SensorFit:
         by_target = super().fit(state, batch)

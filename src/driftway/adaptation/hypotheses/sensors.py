@@ -30,6 +30,12 @@ REMEMBERED = 2
 MISFITS = 5
 # The misfit in nats beyond which a hypothesis is trusted less with the mix that answers are corrected for.
 WELL_FITTED = 2.0
+# The evidence in nats that those who move must have over those who stay (odds of seven to one): doubt is no reason.
+HEAD_START = 2.0
+# Among those that move, the evidence in nats that those with the source's mix must have over a free one of two classes:
+# where the mix stays both maps answer as well; where it changed, the one with the source's is wrong. And what every
+# further class costs the free one, which fits more by chance.
+MIX_HEAD_START, FURTHER_CLASS = 1.0, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +126,6 @@ class Sensors:
     view: SourceView
     moves: bool
     free_mix: bool
-    head_start: float = 0.0
 
     @property
     def name(self) -> str:
@@ -133,6 +138,14 @@ class Sensors:
     @property
     def freedom(self) -> int:
         return len(self.source.shares) - 1 if self.free_mix else 0
+
+    @property
+    def price(self) -> float:
+        if not self.moves:
+            return -HEAD_START
+        if self.view.answers.classes is None or not self.free_mix:
+            return float(self.freedom)
+        return FURTHER_CLASS * (self.freedom - 1) - MIX_HEAD_START
 
     def start(self) -> SensorState:
         nothing = Map.identity(len(self.source.centre))

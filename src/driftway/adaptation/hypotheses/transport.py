@@ -109,7 +109,7 @@ class TransportedSource:
     train: Train
     name: str = "transport"
     moves: bool = True
-    head_start: float = 0.0
+    price: float = 0.0
 
     @cached_property
     def freedom(self) -> int:
