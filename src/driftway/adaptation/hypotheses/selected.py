@@ -30,8 +30,9 @@ from driftway.adaptation.source.clouds import thinned
 
 Double = npt.NDArray[np.float64]
 
-# Odds of twenty to one for the source's own estimator, as for a return to an older map: doubt is no reason to move.
-HEAD_START = 3.0
+# Odds of four hundred to one for the source's own estimator: where columns are nearly collinear it magnifies what is
+# wrong with a map, so a wrong one costs more than drift that is followed a batch later.
+HEAD_START = 6.0
 # Steps of the search for a tilt, which is convex and has one number per feature.
 SEARCH = 50
 
