@@ -21,6 +21,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor
 from driftway.report import Projection, Snapshot, page, take_snapshot, write_report
+from driftway.report.text import cards
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & \"'"
 
@@ -54,7 +55,7 @@ class TestProjection:
     def test_two_features_are_shown_as_they_are(self):
         X = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 1e5]
         np.testing.assert_allclose(np.transpose(Projection.fit(X)(X)), X, atol=1e-3 * np.ptp(X))
-        assert Projection.fit(X).names == ("feature 1", "feature 2")
+        assert Projection.fit(X).names == ("feature 0", "feature 1")
 
     def test_coordinates_are_rounded_to_a_thousandth_of_the_extent(self):
         X = np.random.default_rng(0).normal(size=(50, 2)) * [1e-6, 1e6]
@@ -221,6 +222,16 @@ class TestPage:
         assert "<title>&lt;/script&gt;&lt;img" in file.read_text()
         assert json.loads(unpacked(file, "data"))["classes"] == [HOSTILE, "b"]
         assert "LogisticRegression(C=1000000.0)" in file.read_text()
+
+    def test_steps_without_a_plan_are_not_counted_among_the_plans(self, shot):
+        def card(*records):
+            return cards([replace(shot, record={**shot.record, **record}) for record in records])
+
+        bare, good = {"gap": None, "converged": True}, {"gap": 1e-7, "converged": True}
+        assert "plans certified" not in card(bare, bare)
+        assert "1 of 1<small>largest gap 1.0e-07" in card(bare, good)
+        assert "1 of 2<small>largest gap 1.0e-03" in card(good, {"gap": 1e-3, "converged": False})
+        assert "0 of 1<small>a gap is unknown" in card(bare, {"gap": None, "converged": False})
 
     def test_of_many_steps_the_curves_keep_all_and_the_slider_an_even_part(self, adapted, shot, tmp_path):
         shots = [replace(shot, key=str(k), record={**shot.record, "step": k + 1}) for k in range(1201)]

@@ -95,7 +95,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
     ...     now = X + [0.0, shift]
     ...     model = model.partial_fit(now)
     >>> model.n_steps_, model.explain()
-    (3, 'since the source, feature 1 rose by 1.0 deviations')
+    (3, 'since the source, feature 1 rose by 1.0 standard deviations')
     >>> model.predict([[0.0, 3.0], [5.0, np.nan]]).tolist()
     ['low', 'high']
     >>> model.predict_proba(now).shape, model.batch_proba_.shape

@@ -20,7 +20,7 @@ def in_words(moved: Moved, features: Sequence[str], classes: Sequence[Any]) -> s
     parts = []
     by_shift = np.argsort(-np.abs(moved.shift))[:NAMED]
     parts += [
-        f"{features[j]} {'rose' if moved.shift[j] > 0 else 'fell'} by {abs(moved.shift[j]):.1f} deviations"
+        f"{features[j]} {'rose' if moved.shift[j] > 0 else 'fell'} by {abs(moved.shift[j]):.1f} standard deviations"
         for j in by_shift
         if abs(moved.shift[j]) >= SHIFT
     ]

@@ -70,7 +70,7 @@ class Projection:
         >>> from driftway.report import Projection
         >>> projection = Projection.fit([[0.0, 0.0], [1.0, 10.0]])
         >>> projection.names, projection([[0.123456, 0.123456]])
-        (('feature 1', 'feature 2'), [[0.123], [0.12]])
+        (('feature 0', 'feature 1'), [[0.123], [0.12]])
 
         """
         X = np.asarray(X_source, dtype=np.float64)
@@ -102,7 +102,7 @@ class Projection:
         --------
         >>> from driftway.report import Projection
         >>> Projection.fit([[0.0], [1.0]]).to_dict()
-        {'centre': [0.0], 'axes': [[1.0]], 'names': ['feature 1'], 'decimals': [3]}
+        {'centre': [0.0], 'axes': [[1.0]], 'names': ['feature 0'], 'decimals': [3]}
 
         """
         return {
@@ -148,7 +148,7 @@ def _decimals(extent: float) -> int:
 
 def _feature_names(X_source: Any, d: int) -> tuple[str, ...]:
     columns = getattr(X_source, "columns", None)
-    return tuple(f"feature {j + 1}" for j in range(d)) if columns is None else tuple(map(str, columns))
+    return tuple(f"feature {j}" for j in range(d)) if columns is None else tuple(map(str, columns))
 
 
 def _principal_axes(X: Double) -> tuple[Double, Double, tuple[str, ...]]:

@@ -81,7 +81,7 @@ class Snapshot:
     >>> model = ContinuousTransportClassifier(estimator=None).fit(X, y).partial_fit(X)
     >>> shot = take_snapshot(model, "Monday", X, Projection.fit(X))
     >>> shot.key, shot.record["step"], shot.axes, shot.usual
-    ('Monday', 1, ['feature 1', 'feature 2'], [0.5, 0.5])
+    ('Monday', 1, ['feature 0', 'feature 1'], [0.5, 0.5])
 
     """
 

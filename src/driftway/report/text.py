@@ -51,9 +51,11 @@ def cards(shots: Sequence[Snapshot]) -> str:
             "what chance explains, at the last step",
         )
     )
-    certified, gaps = sum(shot.record["converged"] for shot in shots), [shot.record["gap"] for shot in shots]
-    worst = f"worst gap {max(gaps):.1e}" if None not in gaps else "a gap is unknown"
-    found.append(("plans certified", f"{certified} of {len(shots)}", worst))
+    plans = [shot.record for shot in shots if shot.record["gap"] is not None or not shot.record["converged"]]
+    if plans:  # other steps were answered without transport
+        gaps = [record["gap"] for record in plans]
+        worst = "a gap is unknown" if None in gaps else f"largest gap {max(gaps):.1e}"
+        found.append(("plans certified", f"{sum(record['converged'] for record in plans)} of {len(plans)}", worst))
     warned = sum(bool(shot.record["warning"]) for shot in shots)
     found.append(("steps with warnings", str(warned), "nothing looked unsafe" if not warned else "listed below"))
     return "".join(

@@ -49,7 +49,7 @@ def solve(
     ----------
     problem : Problem
     solver : ForwardBackward, DualAscent, DualNewton, Sinkhorn, ConditionalGradient or FrankWolfe, optional
-        One of `driftway.solvers`, or an object that follows its protocol `Solver`. By default the fastest safe one:
+        One of `driftway.solvers`, or your own subclass of its `Solver`. By default the fastest safe one:
         `Sinkhorn` without a regulariser, `DualAscent` for time regularity and for small problems without a
         regulariser, `DualNewton` for a group lasso with or without time regularity, else `ForwardBackward`,
         accelerated if J is convex. `Solution.message` says which it was.
