@@ -14,7 +14,8 @@ from driftway import ContinuousTransportClassifier, GroupLasso, PointCloudCost, 
 from driftway.engines import Threads
 from driftway.engines.engine import Request
 from driftway.geometry import Cost
-from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
+from driftway.geometry.dense import Dense, LogOf
+from driftway.geometry.matrices import Factored, Matrix
 from driftway.solvers import DualNewton
 
 torch = pytest.importorskip("torch")

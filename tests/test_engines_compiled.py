@@ -13,7 +13,8 @@ import pytest
 from driftway import PointCloudCost, Problem, TimeSmoothness, sinkhorn, solve
 from driftway.engines import Threads
 from driftway.engines.engine import Engine, Request
-from driftway.geometry.matrices import Dense, Factored, LogOf, Matrix
+from driftway.geometry.dense import Dense, LogOf
+from driftway.geometry.matrices import Factored, Matrix
 from driftway.geometry.terms import Terms
 
 numba = pytest.importorskip("numba")

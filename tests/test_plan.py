@@ -25,7 +25,8 @@ from plans import (
 from scipy.spatial.distance import cdist
 
 from driftway import ForwardBackward, PointCloudCost, Problem, sinkhorn, solve
-from driftway.geometry.matrices import Dense, Factored, LogOf
+from driftway.geometry.dense import Dense, LogOf
+from driftway.geometry.matrices import Factored
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from plans import (
 
 from driftway import Plan, sinkhorn
 from driftway.engines import Threads
-from driftway.geometry.matrices import LogOf
+from driftway.geometry.dense import LogOf
 
 
 def altschuler(F: np.ndarray, r: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -300,3 +300,16 @@ class TestAmongSkadasTools:
     def test_a_source_is_needed(self) -> None:
         with pytest.raises(ValueError, match="sample_domain must have a source"):
             ContinuousTransportAdapter().fit(np.eye(4), np.zeros(4), sample_domain=np.full(4, -1))
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"transport": Ridge()}, "transport must be a driftway.ContinuousTransportClassifier or driftway.Cont"),
+            ({"auto_fit_new_domain": "yes"}, "auto_fit_new_domain must be"),
+        ],
+    )
+    def test_parameters_are_checked_before_anything_is_fitted(self, given: dict, message: str) -> None:
+        adapter = ContinuousTransportAdapter(**given)
+        with pytest.raises(TypeError, match=message):
+            adapter.fit(np.eye(4), np.zeros(4), sample_domain=np.array([1, 1, -1, -1]))
+        assert not hasattr(adapter, "transport_")

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway import Custom, ForwardBackward, PointCloudCost, Problem, Solution, TimeSmoothness, WassersteinTime, solve
 from driftway.engines import Threads
-from driftway.geometry.matrices import Dense
+from driftway.geometry.dense import Dense
 from driftway.problem.model import Model
 from driftway.solvers.solver import Start
 

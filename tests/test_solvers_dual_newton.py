@@ -26,7 +26,7 @@ from driftway import (
     solve,
 )
 from driftway.engines import Threads
-from driftway.geometry.matrices import LogOf
+from driftway.geometry.dense import LogOf
 from driftway.problem.model import Model
 from driftway.solvers import DualNewton
 from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, compiled_kernels

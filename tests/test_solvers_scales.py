@@ -20,7 +20,7 @@ from driftway import (
     TimeSmoothness,
     solve,
 )
-from driftway.regularizers.regularizer import checked_gradient, checked_value
+from driftway.regularizers.evaluation import checked_gradient, checked_value
 from driftway.solvers import DualAscent, DualNewton, FrankWolfe, Solver
 
 RNG = np.random.default_rng(0)

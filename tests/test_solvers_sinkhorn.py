@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from driftway import PointCloudCost, sinkhorn
 from driftway.engines import Threads
-from driftway.geometry.matrices import Dense
+from driftway.geometry.dense import Dense
 from driftway.plan.sinkhorn import Relaxation, balance
 
 SWEEP = Threads(memory=0)

@@ -9,7 +9,7 @@ from problems import data, problem
 
 from driftway import ForwardBackward, PointCloudCost, Problem
 from driftway.engines import Threads
-from driftway.geometry.matrices import Dense
+from driftway.geometry.dense import Dense
 from driftway.problem.model import Model
 from driftway.problem.point import Point
 from driftway.solvers.forward_backward.step import bregman, forward_backward, notch

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftway.adaptation import ContinuousTransportClassifier, ContinuousTransportRegressor
 from driftway.adaptation.domains import Labels, adapt_domains, domain_labels, in_order
 from driftway.adaptation.estimator import ContinuousTransport as Transport
-from driftway.arrays.parameters import CheckedLater, Parameter, documented
+from driftway.arrays.parameters import Flag, InstanceOf, Parameter, checked, documented
 
 try:
     from skada import make_da_pipeline
@@ -36,14 +36,14 @@ PARAMETERS = (
     Parameter(
         "transport",
         None,
-        CheckedLater("ContinuousTransportClassifier, ContinuousTransportRegressor or None"),
+        InstanceOf(ContinuousTransportClassifier, ContinuousTransportRegressor),
         "The estimator that follows the drift, with its parameters.",
         'None is one with `hypotheses="transport"`: a classifier if the labels are classes, else a regressor.',
     ),
     Parameter(
         "auto_fit_new_domain",
         False,
-        CheckedLater("bool"),
+        Flag(),
         "Whether `transform` adapts to new target domains instead of raising.",
     ),
 )
@@ -127,6 +127,7 @@ class ContinuousTransportAdapter(BaseTestTimeAdapter):
         self
 
         """
+        checked(self)
         if y is None:
             X, sample_domain = check_X_domain(X, sample_domain, allow_auto_sample_domain=False)
         else:

@@ -151,17 +151,24 @@ class Flag:
 
 @dataclass(frozen=True)
 class InstanceOf:
-    """An object of one of driftway's classes, or None."""
+    """An object of one of some classes of driftway, or None."""
 
-    kind: type
+    kinds: tuple[type, ...]
+
+    def __init__(self, *kinds: type) -> None:
+        object.__setattr__(self, "kinds", kinds)
 
     @property
     def words(self) -> str:
-        return f"driftway.{self.kind.__name__} or None"
+        return f"{self._names} or None"
+
+    @property
+    def _names(self) -> str:
+        return " or ".join(f"driftway.{kind.__name__}" for kind in self.kinds)
 
     def check(self, name: str, value: object) -> Any:
-        if value is not None and not isinstance(value, self.kind):
-            raise TypeError(f"{name} must be a driftway.{self.kind.__name__}, got {type(value).__name__}")
+        if value is not None and not isinstance(value, self.kinds):
+            raise TypeError(f"{name} must be a {self._names}, got {type(value).__name__}")
         return value
 
 

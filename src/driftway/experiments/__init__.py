@@ -11,7 +11,7 @@ from driftway.experiments import drawing, figure1, figure2, figure3
 from driftway.experiments.page import Results, page
 from driftway.experiments.scale import FULL, QUICK, Scale
 from driftway.experiments.tasks import MissingDataError, Store
-from driftway.report.figures import require_matplotlib
+from driftway.report.style import require_matplotlib
 
 __all__ = ["FIGURES", "MissingDataError", "reproduce"]
 

@@ -2,6 +2,7 @@
 
 from driftway.geometry.cost import Cost
 from driftway.geometry.costs import MatrixCost, PointCloudCost
-from driftway.geometry.matrices import Dense, Factored, Matrix
+from driftway.geometry.dense import Dense
+from driftway.geometry.matrices import Factored, Matrix
 
 __all__ = ["Cost", "Dense", "Factored", "Matrix", "MatrixCost", "PointCloudCost"]

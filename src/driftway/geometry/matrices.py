@@ -1,7 +1,7 @@
 """The linear space in which costs, gradients and log-plans live: n×m matrices known by their rows.
 
 A `Factored` matrix is  scale·C + P Rᵀ + L Qᵀ  with a cost C and bases R, L that never change during a
-solve, so that only the numbers in scale, P and Q do. A `Dense` matrix is an array. Both can be added,
+solve, so that only the numbers in scale, P and Q do; `dense` has those that are arrays. They can be added,
 subtracted and scaled, produce blocks of rows, and be paired with a plan of which only moments are known.
 """
 
@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from driftway.geometry.cost import Cost, is_plain
+from driftway.geometry.cost import Cost
 from driftway.geometry.terms import Terms
 
 Double = npt.NDArray[np.float64]
@@ -153,49 +153,6 @@ class Matrix(ABC):
         if not isinstance(other, type(self)):
             raise TypeError(f"a {type(self).__name__} matrix cannot be combined with a {type(other).__name__} one")
         return other
-
-
-@dataclass(frozen=True, eq=False)
-class Dense(Matrix):
-    """A matrix held as an array.
-
-    Attributes
-    ----------
-    values : array (n, m)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from driftway.geometry import Dense
-    >>> (0.5 * Dense(np.eye(2))).values.tolist()
-    [[0.5, 0.0], [0.0, 0.5]]
-
-    """
-
-    values: Double
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n, m = self.values.shape
-        return n, m
-
-    @property
-    def held(self) -> Double:
-        return self.values
-
-    def rows(self, block: slice) -> Double:
-        return self.values[block].copy()
-
-    def terms(self, *, bilinear: bool = True) -> Terms | None:
-        return Terms.of(self.shape, base=self.values) if is_plain(self.values) else None
-
-    def combined(self, own: float, other: Dense, theirs: float) -> Dense:
-        result = self.values * own if own != 1.0 else self.values.copy()
-        result += other.values if theirs == 1.0 else theirs * other.values
-        return Dense(result)
-
-    def __mul__(self, factor: float) -> Dense:
-        return Dense(self.values * factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,29 +331,3 @@ class Factored(Matrix):
         left = np.hstack([self.P, self.L, self.scale * bilinear.left])
         right = np.ascontiguousarray(np.hstack([self.R, self.Q, bilinear.right]).T)
         return left, right, self.scale * bilinear.rows, self.scale * bilinear.columns
-
-
-@dataclass(frozen=True, eq=False)
-class LogOf(Matrix):
-    """The entrywise logarithm of an array: how plans are held that are mixtures of others."""
-
-    values: Double
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n, m = self.values.shape
-        return n, m
-
-    @property
-    def exponential(self) -> Double:
-        return self.values
-
-    def rows(self, block: slice) -> Double:
-        with np.errstate(divide="ignore"):
-            return np.log(self.values[block])
-
-    def combined(self, own: float, other: LogOf, theirs: float) -> LogOf:
-        raise TypeError("logarithms of mixtures are not combined")
-
-    def __mul__(self, factor: float) -> LogOf:
-        raise TypeError("logarithms of mixtures are not scaled")

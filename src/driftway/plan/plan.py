@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.arrays.interchange import Kind, kind_of
-from driftway.arrays.validation import Array, finite_array, real_array
+from driftway.arrays.interchange import Kind
+from driftway.arrays.validation import Array, real_array
 from driftway.engines.engine import DOUBLE, Engine, Request, Sweep
-from driftway.geometry.matrices import LogOf, Matrix
+from driftway.geometry.dense import LogOf
+from driftway.geometry.matrices import Matrix
+from driftway.plan.operands import as_columns, in_kind_of
 from driftway.plan.rounding import rounded
 
 Double = npt.NDArray[np.float64]
@@ -108,8 +110,8 @@ class Plan:
 
     def __matmul__(self, V: npt.ArrayLike) -> Array:
         """γ V for V of shape (m,) or (m, r)."""
-        columns = _as_columns("the right operand", V, self.shape[1])
-        return self._like(V, self.sweep(right=columns).right)
+        columns = as_columns("the right operand", V, self.shape[1])
+        return in_kind_of(V, self.sweep(right=columns).right, self.dtype)
 
     def __rmatmul__(self, U: npt.ArrayLike) -> Array:
         """U γ for U of shape (n,) or (c, n)."""
@@ -195,7 +197,7 @@ class Plan:
             In the library of Y.
 
         """
-        points = _as_columns("Y", Y, self.shape[1])
+        points = as_columns("Y", Y, self.shape[1])
         sums = self.sweep(right=points)
         empty = sums.rows <= 0
         images = sums.right / np.where(empty, 1.0, sums.rows)[:, None]
@@ -205,7 +207,7 @@ class Plan:
             known = np.isfinite(found.f)[:, None] & np.isfinite(found.right)
             conditional = np.where(known, found.right, self.b @ points / self.b.sum())
             images = np.where(empty[:, None], conditional, images)
-        return self._like(Y, images)
+        return in_kind_of(Y, images, self.dtype)
 
     def on(self, a: Double, b: Double) -> Plan:
         """The same plan with other marginals as those that it is meant to have.
@@ -362,12 +364,6 @@ class Plan:
         """A result in the library that the problem's arrays came from."""
         return array if self.kind is None else self.kind.wrap(array)
 
-    def _like(self, operand: npt.ArrayLike, result: Double) -> Array:
-        """`result` in the plan's dtype, a vector if the operand was one, and in the operand's library."""
-        array = (result[:, 0] if real_array("the operand", operand).ndim == 1 else result).astype(self.dtype)
-        kind = kind_of(operand)
-        return array if kind.library == "numpy" else kind.wrap(array)
-
 
 @dataclass(frozen=True, eq=False)
 class TransposedPlan:
@@ -381,21 +377,12 @@ class TransposedPlan:
 
     def __matmul__(self, U: npt.ArrayLike) -> Array:
         """γᵀ U for U of shape (n,) or (n, c)."""
-        columns = _as_columns("the right operand", U, self.T.shape[0])
-        return self.T._like(U, self.T.sweep(left=columns).left)
+        columns = as_columns("the right operand", U, self.T.shape[0])
+        return in_kind_of(U, self.T.sweep(left=columns).left, self.T.dtype)
 
     def dense(self) -> Array:
         """The transposed plan as an m×n array."""
         return self.T.dense().T
-
-
-def _as_columns(name: str, value: npt.ArrayLike, size: int) -> Double:
-    """A vector or matrix of `size` rows, as a float64 matrix."""
-    dimensions = 1 if real_array(name, value).ndim == 1 else 2
-    array: Double = finite_array(name, value, ndim=dimensions).astype(np.float64, copy=False)
-    if array.shape[0] != size:
-        raise ValueError(f"{name} must have {size} rows to meet the plan, got shape {array.shape}")
-    return array[:, None] if array.ndim == 1 else array
 
 
 def _magnitude(potential: Double) -> float:

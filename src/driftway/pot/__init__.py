@@ -7,8 +7,9 @@ docs/bridges.md says where results differ from POT's, and why.
 """
 
 from driftway.pot.adaptation import SinkhornL1l2Transport, SinkhornTransport, TimeSmoothTransport
+from driftway.pot.conditional_gradient import cg, gcg
 from driftway.pot.entropic import sinkhorn, sinkhorn2
-from driftway.pot.regularized import cg, gcg, sinkhorn_l1l2_gl
+from driftway.pot.regularized import sinkhorn_l1l2_gl
 
 __all__ = [
     "SinkhornL1l2Transport",

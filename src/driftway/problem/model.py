@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.engines.engine import Request, Sweep
-from driftway.geometry.matrices import Dense, LogOf, Matrix
+from driftway.geometry.dense import Dense, LogOf
+from driftway.geometry.matrices import Matrix
 from driftway.plan.plan import Plan
 from driftway.plan.rounding import EXACT, growth, lowered_columns
 from driftway.plan.sinkhorn import balance, dot
 from driftway.problem.point import Point, Tangent
 from driftway.problem.representation import Representation
+from driftway.regularizers.evaluation import checked_gradient, checked_value
 from driftway.regularizers.moment_regularizer import checked_phi, checked_phi_gradient
-from driftway.regularizers.regularizer import checked_gradient, checked_value
 
 Double = npt.NDArray[np.float64]
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from driftway.arrays.validation import real_array
 from driftway.engines.engine import Engine
-from driftway.geometry.matrices import Dense, Factored, Matrix
+from driftway.geometry.dense import Dense
+from driftway.geometry.matrices import Factored, Matrix
 from driftway.plan.plan import Plan
 from driftway.plan.sinkhorn import dot
 from driftway.problem.point import Point

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from driftway.arrays.interchange import on_host
 from driftway.geometry.cost import Cost
-from driftway.geometry.matrices import LogOf
+from driftway.geometry.dense import LogOf
 from driftway.plan.plan import Plan
 from driftway.problem.problem import Problem
 from driftway.problem.solution import Iteration, Solution, Trace

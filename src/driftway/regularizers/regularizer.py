@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import real_number
-from driftway.engines.cores import free_blas
 from driftway.engines.engine import Engine
 from driftway.plan.plan import Plan
-from driftway.regularizers.checks import checked_factor, finite_like, one_number, total_of
+from driftway.regularizers.checks import checked_factor, total_of
+from driftway.regularizers.evaluation import checked_gradient, checked_value
 from driftway.regularizers.forms import GroupNorms, MomentForm
 
 Double = npt.NDArray[np.float64]
-
-# Entries from which the products of a regulariser may be large enough to be shared among threads.
-SHARED = 2**16
-# Entries from which the square of a plan may leave float64.
-HUGE = 1e150
 
 
 class Regularizer(ABC):
@@ -377,35 +371,3 @@ def leaves(term: Regularizer) -> list[tuple[float, Regularizer]]:
 
 def _terms(term: Regularizer) -> Sequence[Regularizer]:
     return term.terms if isinstance(term, Sum) else [term]
-
-
-def checked_value(J: Regularizer, gamma: Double) -> float:
-    """J(γ), or an error that says what is wrong with it."""
-    with _freely(gamma):
-        value = J.value(gamma)
-    with _blamed_rightly(gamma):
-        return one_number("value", value, proven=J.proven)
-
-
-def checked_gradient(J: Regularizer, gamma: Double) -> Double:
-    """∇J(γ), or an error that says what is wrong with it."""
-    with _freely(gamma):
-        gradient = J.gradient(gamma)
-    with _blamed_rightly(gamma):
-        return finite_like("gradient", gradient, "the plan's", gamma.shape, proven=J.proven)
-
-
-@contextmanager
-def _blamed_rightly(gamma: Double) -> Iterator[None]:
-    """A plan that has overflowed, or will when it is squared, is no fault of the regulariser that was asked."""
-    try:
-        yield
-    except ValueError as error:
-        if np.abs(gamma).max() < HUGE:  # which is false of NaN, too
-            raise
-        raise FloatingPointError("the plan came out beyond the range of float64") from error
-
-
-def _freely(gamma: Double) -> AbstractContextManager[None]:
-    """Lets BLAS use its threads if the plan is large, since J may be large products, as a Laplacian is."""
-    return free_blas() if gamma.size > SHARED else nullcontext()

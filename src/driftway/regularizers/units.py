@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.engines.engine import Engine
+from driftway.regularizers.evaluation import checked_gradient, checked_value
 from driftway.regularizers.forms import GroupNorms, RowQuadratic
 from driftway.regularizers.group_lasso import GroupLasso
 from driftway.regularizers.moment_regularizer import (
@@ -16,7 +17,7 @@ from driftway.regularizers.moment_regularizer import (
     checked_phi,
     checked_phi_gradient,
 )
-from driftway.regularizers.regularizer import Multiple, Regularizer, Sum, checked_gradient, checked_value
+from driftway.regularizers.regularizer import Multiple, Regularizer, Sum
 
 Double = npt.NDArray[np.float64]
 

@@ -15,7 +15,8 @@ from driftway.engines.cores import single_blas
 from driftway.engines.engine import Engine
 from driftway.engines.threads.engine import Threads
 from driftway.geometry.cost import Cost
-from driftway.geometry.matrices import Dense, Factored
+from driftway.geometry.dense import Dense
+from driftway.geometry.matrices import Factored
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from driftway.engines.engine import Sweep, entropy_of
-from driftway.geometry.matrices import LogOf
+from driftway.geometry.dense import LogOf
 from driftway.problem.model import Model
 from driftway.problem.point import Point
 from driftway.solvers.solver import Start

@@ -12,7 +12,7 @@ from driftway.arrays.validation import positive_integer
 from driftway.engines.compiled.loading import numba_installed
 from driftway.engines.engine import TINY
 from driftway.engines.threads.engine import compiled_threads
-from driftway.geometry.matrices import LogOf
+from driftway.geometry.dense import LogOf
 from driftway.plan.lbfgs import SUFFICIENT
 from driftway.plan.newton import CLEARLY_NEARER, LONGEST_CHANGE
 from driftway.plan.plan import Plan

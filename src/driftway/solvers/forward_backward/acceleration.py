@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from driftway.geometry.matrices import LogOf
+from driftway.geometry.dense import LogOf
 from driftway.problem.model import Model
 from driftway.problem.point import Point
+from driftway.regularizers.evaluation import checked_value
 from driftway.regularizers.moment_regularizer import checked_phi
-from driftway.regularizers.regularizer import checked_value
 from driftway.solvers.forward_backward.step import (
     GROW,
     SHRINK,
