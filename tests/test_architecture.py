@@ -22,6 +22,18 @@ import driftway
 
 SOURCE = Path(driftway.__file__).parent
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+# What there may be at the top of the repository.
+TOP = {".ci", ".github", "benchmarks", "docs", "examples", "recipe", "src", "tests"}
+TOP |= {
+    ".gitattributes",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    "CITATION.cff",
+    "LICENSE",
+    "Makefile",
+    "pyproject.toml",
+}
+TOP |= {"CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "RELEASING.md"}
 # The package itself comes after all rooms but `cli`, the only one that may import from it.
 LAST = ["__init__", "cli", "__main__"]
 # Files that import what somebody else names: a user's estimator, or a name of a package that is loaded when asked for,
@@ -216,6 +228,15 @@ def test_the_walks_are_those_that_calls_take() -> None:
         assert len(walk) <= 15
         entered = traced(call)
         assert [step for step in entered if step in walk] == walk
+
+
+def test_the_top_of_the_repository_has_nothing_that_was_left_there() -> None:
+    """A trial run once left its tables in the working directory, and they were committed."""
+    top = PAGE.parent.parent
+    if not (top / ".git").exists():
+        pytest.skip("this is no clone")
+    told = subprocess.run(["git", "ls-files", "-z"], cwd=top, check=True, capture_output=True, text=True).stdout
+    assert {name.partition("/")[0] for name in told.split("\0") if name} <= TOP
 
 
 def test_nothing_is_named_after_nothing() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import judge, problems
-from campaign.__main__ import KINDS, campaign, mixed, simplified, trial_rng
+from campaign import judge, problems, reading
+from campaign.__main__ import KINDS, campaign, mixed, part_of, simplified, trial_rng
 from campaign.data import arrays
 from campaign.outcome import Failure, Outcome
 from campaign.specs import TERMS, Spec
@@ -41,6 +41,35 @@ def test_some_of_the_campaign_finds_nothing(kind: str) -> None:
     done, failed, _ = campaign(0, mixed({kind: SHARE[kind]}), told.append, simplify=False)
     assert done == SHARE[kind]
     assert not failed, "\n".join(told)
+
+
+# What it found once, as small as it was found to fail: what was wrong, and the specification.
+FOUND: dict[str, Spec] = {
+    "a mass of 1e-85 was lost in float32, and J not finite": {
+        "seed": 217435423,
+        "n": 2,
+        "m": 1,
+        "tiny_row": 85.1,
+        "terms": [["wasserstein", 1.0]],
+        "runs": [["ForwardBackward", "torch32"]],
+    },
+    "J was said not to be convex for the rounding of float32": {
+        "seed": 423584345,
+        "n": 2,
+        "m": 2,
+        "iterations": 31,
+        "terms": [["square", 18.8]],
+        "runs": [["Accelerated", "torch32"]],
+    },
+}
+
+
+@pytest.mark.parametrize("found", FOUND)
+def test_what_it_found_stays_mended(found: str) -> None:
+    pytest.importorskip("torch")
+    outcome = problems.run({**PLAIN, **FOUND[found]})
+    assert not outcome.failures
+    assert outcome.counts["solves"] == 2
 
 
 @pytest.mark.parametrize("name", TERMS)
@@ -138,3 +167,21 @@ def test_trials_that_are_recorded_are_not_run_again(tmp_path: Path, monkeypatch:
 def test_a_trial_is_the_same_whenever_it_is_run() -> None:
     for kind, module in KINDS.items():
         assert module.draw(trial_rng(5, kind, 7)) == module.draw(trial_rng(5, kind, 7))
+
+
+def test_parts_of_a_campaign_are_all_of_it() -> None:
+    """Every trial is in one part of a campaign that several processes share."""
+    trials = list(mixed({"problems": 10, "streams": 3}))
+    parts = [trials[k - 1 :: n] for k, n in map(part_of, ("1/3", "2/3", "3/3"))]
+    assert sorted(trial for part in parts for trial in part) == sorted(trials)
+    with pytest.raises(ValueError, match="from 1/N to N/N"):
+        part_of("3/2")
+
+
+def test_files_are_read_in_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Earlier the first files that a child read were left where it was started: in the repository."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reading, "originals", lambda: {"run_step.json": b"{}", "table.csv": b"east\n1\n"})
+    monkeypatch.setattr(reading, "_run_with", lambda name, content: Path("out").mkdir())
+    reading.warm()
+    assert list(tmp_path.iterdir()) == []

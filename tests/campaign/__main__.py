@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,21 @@ def told(spec: Spec) -> str:
     return json.dumps(spec).replace("'", "\\u0027")
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """K and N of the part "K/N" of a campaign: N processes, each with a record of its own, share its trials."""
+    part, parts = (int(number) for number in text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError(f"the part must be from 1/N to N/N, got {text}")
+    return part, parts
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     for kind in KINDS:
         parser.add_argument(f"--{kind}", type=int, default=0, metavar="N", help=f"how many {kind}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--part", type=part_of, default=(1, 1), metavar="K/N", help="every Nth trial, from the Kth on")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--record", type=Path, help="a file of trials that are done, which are not run again")
     parser.add_argument("--as-drawn", action="store_true", help="print what fails without simplifying it")
@@ -128,7 +138,7 @@ def main() -> int:
         wanted = {"problems": 1000, "streams": 200, "files": 500, "kills": 20}
     done, failed, counts = campaign(
         args.seed,
-        mixed(wanted, args.first),
+        islice(mixed(wanted, args.first), args.part[0] - 1, None, args.part[1]),
         lambda line: print(line, flush=True),
         60.0 * args.minutes,
         args.record,

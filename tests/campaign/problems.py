@@ -40,10 +40,13 @@ SLOWER, SHORT = 100.0, 0.5
 # Solvers that are asked for are stopped after a little more than the time that is too long: that is looked at, and what
 # they have reached by then is judged as it is.
 PATIENCE = 1.5
-# Seconds that no solve has where all iterations are not wanted: a campaign is of many problems.
-LONGEST = 3.0
-# What a plan read in float32 says less exactly.
-SINGLE = 2e-6
+# Seconds that no solve has where all iterations are not wanted: a campaign is of many problems. It tells what is slow.
+LONGEST = PATIENCE * SHORT
+# The relative rounding error of a number in float32. A plan that is only handed out in float32 has it in its entries;
+# in one that was computed there, some of them add up, and marginals are documented to hold to 1e-6.
+ENTRY, READ, COMPUTED, DOCUMENTED = 6e-8, 4e-7, 2e-6, 1e-6
+# The share of the tolerance by which a value may be above the plan's where that makes it cheaper, and rounding.
+SLACK = 0.011
 # Rounding errors, in units of the machine's precision times the magnitudes that are added up.
 ROUNDING = 256 * judge.EPS
 # What the library documents that it refuses.
@@ -53,7 +56,7 @@ REFUSED = re.compile(
     r"use accelerate=False"
 )
 # What a solve says of a J that rounding makes worthless.
-STIFF = re.compile(r"times as strong as the entropy")
+STIFF = re.compile(r"J is up to ([0-9e+]+) times as strong as the entropy")
 # What a slow solve says of its cause.
 TOLD = re.compile(r"slow|rounding allows no|stiff|strong")
 
@@ -179,7 +182,7 @@ def _solved(spec: Spec, data: Data, name: str, engine: str, most: float, outcome
     if not (np.isfinite(gamma).all() and (gamma >= 0).all() and np.isfinite(solution.value)):
         fail("plan", f"not finite or negative; value {solution.value}, converged={solution.converged}")
         return None
-    exact = SINGLE if spec["single"] or engine == "torch32" else 1e-10
+    exact = DOCUMENTED if engine == "torch32" else READ if spec["single"] else 1e-10
     if (off := _off(data, gamma)) > exact:
         fail("rounded marginals", f"off by {off:.1e}")
     if solution.converged and (off := _off(data, held)) > 1.01 * TOL + exact:
@@ -225,8 +228,9 @@ def _compare(spec: Spec, data: Data, runs: list[_Run], outcome: Outcome) -> None
 
         # Where J divides by a tiny mass it takes another value at every way to round a plan onto its marginals, and the
         # message says how many digits that costs. A value above the plan's still bounds the optimum.
-        stiff = not s.converged and s.value >= r.value and STIFF.search(s.message)
-        if abs(s.value - r.value) > 0.1 * TOL * unit + _blur_of_value(spec, data, r) * r.size + noise and not stiff:
+        stiff = None if s.converged or s.value < r.value else STIFF.search(s.message)
+        spread = noise * float(stiff[1]) if stiff else 0.0
+        if abs(s.value - r.value) > SLACK * TOL * unit + _blur_of_value(spec, data, r) * r.size + noise + spread:
             fail("value of the plan", f"the plan's objective is {r.value!r}")
         if s.value < bound - noise - _blur_of_value(spec, data, r) * r.size:
             fail("value below the optimum", f"the optimum is at least {bound!r}")
@@ -265,9 +269,9 @@ def _blur_of_value(spec: Spec, data: Data, r: _Run) -> float:
     if r.engine != "torch32" or r.solution.converged or not data.epsilon:
         return _blur(spec, r)
     f, g = (np.abs(np.asarray(each)[np.isfinite(each)]).max(initial=0.0) for each in r.solution.potentials)
-    return max(SINGLE, 10.0 * 6e-8 * (1.0 + float(f + g) / data.epsilon))
+    return max(COMPUTED, 4.0 * ENTRY * (1.0 + float(f + g) / data.epsilon))  # three numbers and their sum
 
 
 def _blur(spec: Spec, r: _Run) -> float:
     """The relative error of sums over a plan that was computed or read in float32."""
-    return SINGLE if spec["single"] or r.engine == "torch32" else 0.0
+    return COMPUTED if r.engine == "torch32" else READ if spec["single"] else 0.0

@@ -194,6 +194,33 @@ class Engine(ABC):
         """
         return False
 
+    def holding(self, *masses: Double) -> Engine:
+        """The engine that computes with these masses: itself, unless their range is beyond that of its numbers.
+
+        Parameters
+        ----------
+        *masses : array
+
+        Returns
+        -------
+        Engine
+
+        Raises
+        ------
+        ValueError
+            If the device has no numbers of that range.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftway.engines import Threads
+        >>> engine = Threads()
+        >>> engine.holding(np.array([1.0, 1e-85])) is engine
+        True
+
+        """
+        return self
+
     def notice(self) -> str:
         """What to tell somebody who watches a solve before it begins, such as where; empty if there is nothing.
 

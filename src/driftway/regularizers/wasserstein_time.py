@@ -124,7 +124,7 @@ class WassersteinTime(MomentRegularizer):
 
     def with_engine(self, engine: Engine) -> Self:
         other = copy.copy(self)
-        other._engine = engine
+        other._engine = engine.holding(self.previous_masses)
         return other
 
     @property

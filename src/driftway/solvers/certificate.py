@@ -98,5 +98,5 @@ def _noise(model: Model, state: State, potentials: tuple[Double, Double], value:
     f, g = (np.where(np.isfinite(potential), np.abs(potential), 0.0) for potential in potentials)
     tangent = state.tangent
     more = state.magnitude if tangent is None else abs(tangent.offset) + tangent.magnitude
-    precision = max(ROUNDING, ENTRIES * state.point.plan.rounding)
+    precision = max(ROUNDING, 0.5 * model.engine.precision, ENTRIES * state.point.plan.rounding)
     return precision * float(np.dot(f, model.a) + np.dot(g, model.b) + abs(value) + more)

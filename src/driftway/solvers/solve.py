@@ -160,6 +160,8 @@ def _run(
         solver.check(problem)
     units = Units.of(problem)
     problem = units.normalized()
+    if not problem.cost.remote:
+        engine = engine.holding(problem.a, problem.b)
     solvers = choose(problem, engine, from_plan=given) if solver is None else [solver]
     model = Model(problem, engine, dense=given)
     with single_blas():

@@ -17,6 +17,8 @@ from driftway.geometry.matrices import Matrix
 
 Double = npt.NDArray[np.float64]
 
+# Masses that are a smaller share of the total are computed with in float64: products of theirs leave float32's range.
+LEAST_SHARE = 1e-25
 # Bytes of a kernel up to which products on the host take less than the launches of a sweep, some 0.2 ms.
 SMALL_KERNEL = 2**18
 
@@ -72,6 +74,18 @@ class Torch(Engine):
     @property
     def precision(self) -> float:
         return float(np.finfo(self.dtype).eps)
+
+    def holding(self, *masses: Double) -> Engine:
+        """Itself, or in float64 if some mass is too small a share of its total for float32."""
+        shares = [float(mass[mass > 0].min() / mass.sum()) for mass in masses if mass.any()]
+        if self.dtype == "float64" or min(shares, default=1.0) >= LEAST_SHARE:
+            return self
+        if self._device.type == "mps":
+            raise ValueError(
+                f"masses cannot be represented in float32: the least is {min(shares):.1e} of the total, and device "
+                f'"mps" has no float64; leave out points of less than {LEAST_SHARE:g}'
+            )
+        return Torch(self.device, "float64", self.memory, self.mixed)
 
     def sweep(self, request: Request) -> Sweep:
         n, m = request.log.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,8 @@ Double = npt.NDArray[np.float64]
 
 # The rounding error of a covariance, relative to the mean of the squares.
 COVARIANCE_ROUNDING = 1e-15
+# What is added to the ones of a correlation before its factor is taken.
+LEAST_RIDGE = 1e-14
 
 
 @cache
@@ -68,11 +71,20 @@ def inverse_blocks(
 
 
 def inverse_roots_of(blocks: Double) -> Double:
-    """W with WᵀW = A⁻¹ for every block A: the inverse of its Cholesky factor, by way of the correlation."""
+    """W with WᵀW = A⁻¹ for every block A: the inverse of its Cholesky factor, by way of the correlation.
+
+    The least ridge is added with which all of them are positive definite: moments that were summed in float32 may need
+    one of 1e-7.
+    """
     r = blocks.shape[1]
     scale = 1.0 / np.sqrt(np.diagonal(blocks, axis1=1, axis2=2))
-    correlation = blocks * scale[:, :, None] * scale[:, None, :] + 1e-14 * np.eye(r)
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(correlation)) * scale[:, None, :], dtype=np.float64)
+    correlation, ridge = blocks * scale[:, :, None] * scale[:, None, :], LEAST_RIDGE
+    while ridge < 1.0:
+        with suppress(np.linalg.LinAlgError):
+            factors = np.linalg.cholesky(correlation + ridge * np.eye(r))
+            return np.asarray(np.linalg.inv(factors) * scale[:, None, :], dtype=np.float64)
+        ridge *= 100.0
+    raise FloatingPointError("the covariances of the rows overflowed")
 
 
 def per_mass(means: Double, a: Double) -> Double:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from driftway.arrays.rowwise import by_rows
-from driftway.engines.engine import TINY, Request
+from driftway.engines.engine import Request
 from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import SUFFICIENT
 from driftway.plan.newton import by_columns
@@ -38,6 +38,8 @@ Double = npt.NDArray[np.float64]
 FEW_MOMENTS = 3
 # The rounding error of what a row adds to the dual.
 ROW_ROUNDING = 1e-13
+# Columns of a smaller share of the mass are below the rounding errors of the system for all of them.
+NEGLIGIBLE = 1e-20
 # A promised rise in units of ε that is not worth a step of a row; the sweeps that may settle rows between two steps.
 SETTLED, SETTLING = 1e-2, 12
 
@@ -296,6 +298,9 @@ def newton_direction(model: Model, here: Place, damping: float = 0.0) -> tuple[D
                 return None
             more = max(10.0 * more, NEXT_RIDGE)
     delta = epsilon * cho_solve(factor, right / scale, check_finite=False) / scale
+    # The system tells nothing of columns that are lighter than its rounding errors, and they move nothing else.
+    light = (b > 0) & (b < NEGLIGIBLE * b.sum()) & (here.columns > 0)
+    delta[light] = epsilon * np.log(b[light] / here.columns[light])
     moved = plan.sweep(right=np.column_stack([delta, delta**2, R * delta[:, None]])).right
     across = moved[:, 2:] - mean * moved[:, :1]
     in_P = here.solved(here.residual + across / epsilon)
@@ -318,9 +323,9 @@ class SweptSteps:
         b = place.space.b
         if not (place.columns < STARVED * b).any():
             return None
-        g = np.where(b > 0, place.g, 0.0) + place.epsilon * np.log(
-            np.where(b > 0, b / np.maximum(place.columns, TINY), 1.0)
-        )
+        log = _log(self.model, place.epsilon, place.P)
+        sums = self.model.engine.log_columns(log, place.f)  # which do not underflow as the columns may
+        g = place.epsilon * np.where(b > 0, np.log(np.where(b > 0, b, 1.0)) - sums, 0.0)
         return at(self.model, place.space, place.epsilon, g, place.P, place.f)
 
     def direction(self, place: Place, damping: float) -> Direction | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hostile import outcomes, states
+from hostile_states import outcomes, states
 from sklearn.covariance import EllipticEnvelope
 from sklearn.ensemble import AdaBoostClassifier
 
@@ -132,7 +132,7 @@ def test_what_is_permitted_exists(name: str) -> None:
 
 
 def test_states_damaged_at_random_are_refused_or_go_on(tmp_path: Path) -> None:
-    """The short form of `python tests/hostile.py ROUNDS SEED`."""
+    """The short form of `python tests/hostile_states.py ROUNDS SEED`."""
     found = outcomes(tmp_path, 200, 0, short=True)
     assert set(found) <= {"refused", "went on"}, found
     assert found["refused"] > 100
