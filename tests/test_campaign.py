@@ -49,6 +49,7 @@ FOUND: dict[str, Spec] = {
         "seed": 217435423,
         "n": 2,
         "m": 1,
+        "iterations": 20,
         "tiny_row": 85.1,
         "terms": [["wasserstein", 1.0]],
         "runs": [["ForwardBackward", "torch32"]],

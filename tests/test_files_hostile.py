@@ -65,7 +65,15 @@ def hostile_archives() -> dict[str, bytes]:
     whole, packed = npz(batch), npz(batch, zipfile.ZIP_DEFLATED)
     shape = "{{'descr': '{}', 'fortran_order': False, 'shape': {}}}"
     bomb = npz({**batch, "more": np.zeros(ALWAYS_ALLOWED // 8 + 1)}, zipfile.ZIP_DEFLATED)
+    first, second = (offset.to_bytes(4, "little") for offset in (0, whole.index(b"PK\x03\x04", 4)))
     return {
+        "one array in the place of another": whole.replace(second, first),
+        "a number of 5,000 digits": npz_of_header(shape.format("<f8", f"({'9' * 5000},)")),
+        "65 dimensions": npz_of_header(shape.format("<f8", f"({'1,' * 65})")),
+        "a shape of texts": npz_of_header(shape.format("<f8", "('5',)")),
+        "a type that is no text": npz_of_header(shape.format("\\ud800", "(1,)")),
+        "records": npz_of_header(shape.format("<f8,<i4", "(1,)")),
+        "a header of 60,000 signs": npz_of_header("-" * 60_000 + "1"),
         "a flipped byte": flipped(packed),
         "a petabyte": npz_of_header(shape.format("<f8", "(10**15,)").replace("10**15", str(10**15))),
         "no entries in a long shape": npz_of_header(shape.format("<f8", f"(0, {10**15})")),
@@ -117,6 +125,20 @@ def test_texts_that_are_repeated_are_held_once_and_have_a_limit(
     monkeypatch.setattr(reading, "unpacked_limit", lambda size: 50_000)
     with pytest.raises(TableError, match="column 'name': 60000 characters of text are more than the 50000"):
         read_table(tmp_path / "batch.parquet", FEATURES)
+
+
+def test_a_parquet_file_that_lies_about_its_footer(tmp_path: Path) -> None:
+    """Its length is negative, longer than the file, or that of an encrypted one."""
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "batch.parquet"
+    write_table(path, moons(1)[1][0])
+    whole = path.read_bytes()
+    footers = [(-5).to_bytes(4, "little", signed=True) + b"PAR1", b"\xff\xff\xff\x7fPAR1", whole[-8:-4] + b"PARE"]
+    for content in (*(whole[:-8] + footer for footer in footers), whole[:-20], b"PAR1PAR1"):
+        path.write_bytes(content)
+        with pytest.raises(TableError, match=r"batch\.parquet: not a valid Parquet file") as refused:
+            read_table(path, FEATURES)
+        assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_sparse_file_is_not_read(tmp_path: Path) -> None:
@@ -210,7 +232,8 @@ def test_columns_are_found_in_linear_time() -> None:
     assert counts[1] < 20 * 800
 
 
-FORMULAS = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "\rx", "-", "=HYPERLINK(\"http://x\")"]  # fmt: skip
+FORMULAS = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "\rx", "-", '=HYPERLINK("http://x")']
+FORMULAS += ["\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20SUM(A1)"]  # full-width
 HARMLESS = ["-1.5", "+2e3", "-.5", "a=1", "", "x-y", "1"]
 
 

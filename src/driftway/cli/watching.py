@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from stat import S_ISREG
 
 from driftway.cli.stopping import Stop
 from driftway.cli.terminal import print_message
@@ -100,7 +101,7 @@ class Arrivals:
         except OSError as error:  # a network share may be away for a while
             self._say(f"{self._folder}: {error.strerror}")
             return {}
-        batches = [name for name in names if is_batch(name) and not self._skipped(name)]
+        batches = [name for name in names if not self._skipped(name) and is_batch(name)]
         found = {name: _signature(self._folder / name) for name in batches}
         return {
             name: signature
@@ -120,4 +121,4 @@ def _signature(path: Path) -> tuple[int, int] | None:
         found = path.stat()
     except OSError:
         return None
-    return (found.st_size, found.st_mtime_ns) if path.is_file() else None
+    return (found.st_size, found.st_mtime_ns) if S_ISREG(found.st_mode) else None

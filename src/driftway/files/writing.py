@@ -17,8 +17,8 @@ from driftway.files.atomic import replacing
 from driftway.files.parquet_file import write_parquet
 from driftway.files.reading import format_of
 
-# A spreadsheet may execute cells that begin so.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# A spreadsheet may execute cells that begin so: with the full-width signs of East Asian keyboards, too.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
