@@ -12,8 +12,15 @@ from scipy.stats import multivariate_t
 from sklearn.linear_model import LogisticRegression
 
 from driftway import ContinuousTransportClassifier
-from driftway.adaptation.hypotheses.mix import MEAN_ERROR, corrected, earned_mix, estimated_mix, inflation
-from driftway.adaptation.hypotheses.sensor_search import RETURN, search_of
+from driftway.adaptation.hypotheses.mix import (
+    MEAN_ERROR,
+    MixEvidence,
+    corrected,
+    earned_mix,
+    estimated_mix,
+    inflation,
+)
+from driftway.adaptation.hypotheses.sensor_search import MIX_COUNTS, RETURN, search_of
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
 from driftway.adaptation.hypotheses.sensors import SensorFit, Sensors
 from driftway.adaptation.hypotheses.time_prior import NU, Prior, Steps
@@ -138,13 +145,13 @@ class TestMix:
 
     def test_a_mix_without_evidence_is_the_sources(self) -> None:
         shares = np.array([0.4, 0.6])
-        np.testing.assert_allclose(earned_mix(np.tile(shares, (50, 1)), shares, shares, 1.0, 1000), shares)
+        np.testing.assert_allclose(earned_mix(np.tile(shares, (50, 1)), shares, shares, 1.0, 1000).answered, shares)
         sure = np.eye(2)[np.repeat([0, 1], [90, 10])] * 0.98 + 0.01
-        found = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0, 1000)
+        found = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0, 1000).answered
         assert found[0] > 0.83
-        doubtful = earned_mix(sure, shares, np.array([0.9, 0.1]), 10.0, 1000)
+        doubtful = earned_mix(sure, shares, np.array([0.9, 0.1]), 10.0, 1000).answered
         assert shares[0] < doubtful[0] < found[0]
-        of_a_small_source = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0, 50)
+        of_a_small_source = earned_mix(sure, shares, np.array([0.9, 0.1]), 1.0, 50).answered
         assert shares[0] < of_a_small_source[0] < found[0]
 
     def test_a_mix_by_chance_is_rarely_answered_for(self) -> None:
@@ -152,7 +159,7 @@ class TestMix:
         for _ in range(200):
             z = rng.normal(size=100) + np.where(rng.uniform(size=100) < 0.5, 1.0, -1.0)
             proba = np.stack([1.0 / (1.0 + np.exp(-2.0 * z)), 1.0 / (1.0 + np.exp(2.0 * z))], axis=1)
-            kept.append(not np.allclose(earned_mix(proba, shares, shares, 1.0, 10**6), shares))
+            kept.append(not np.allclose(earned_mix(proba, shares, shares, 1.0, 10**6).answered, shares))
         assert np.mean(kept) < 0.05
 
     def test_a_mean_that_is_slightly_off_is_no_mix_where_classes_overlap(self) -> None:
@@ -160,9 +167,40 @@ class TestMix:
         first = 0.52 + 0.05 * rng.normal(size=400)  # a fifth of a deviation, but ten times what chance explains
         overlapping = np.stack([first, 1.0 - first], axis=1)
         assert estimated_mix(overlapping, shares, shares, 0.0)[0] > 0.9
-        np.testing.assert_allclose(earned_mix(overlapping, shares, np.array([0.9, 0.1]), 1.0, 1000), shares)
+        np.testing.assert_allclose(earned_mix(overlapping, shares, np.array([0.9, 0.1]), 1.0, 1000).answered, shares)
         apart = np.eye(2)[np.repeat([0, 1], [320, 80])] * 0.98 + 0.01
-        assert earned_mix(apart, shares, shares, 1.0, 1000)[0] > 0.65
+        assert earned_mix(apart, shares, shares, 1.0, 1000).answered[0] > 0.65
+
+    def test_weak_evidence_counts_when_it_lasts(self) -> None:
+        rng, shares = np.random.default_rng(2), np.array([0.5, 0.5])
+
+        def batch(share: float) -> Array:
+            z = rng.normal(size=60) + np.where(rng.uniform(size=60) < share, 1.0, -1.0)
+            return np.stack([1.0 / (1.0 + np.exp(-2.0 * z)), 1.0 / (1.0 + np.exp(2.0 * z))], axis=1)
+
+        def answered(share: float, lasting: bool) -> Array:
+            found = []
+            for _ in range(60):
+                past = MixEvidence()
+                for _ in range(12):
+                    earned = earned_mix(batch(share), shares, shares, 1.0, 10**6, past)
+                    past = earned.evidence if lasting else past
+                found.append(earned.answered[0] - 0.5)
+            return np.array(found)
+
+        # A change that lasts is followed further than each of its batches would show; without one, answers stay.
+        assert answered(0.66, True).mean() > 1.5 * answered(0.66, False).mean()
+        assert np.abs(answered(0.5, True)).mean() < 0.01
+
+    def test_one_batch_alone_does_not_count_as_lasting(self) -> None:
+        once = MixEvidence().after(5.0)
+        assert (once.ratio, once.batches) == (5.0, 1)
+        assert once.by_chance(1) == pytest.approx(1.0 + np.sqrt(2.0))
+        for _ in range(200):
+            once = once.after(1.0)
+        assert once.ratio == pytest.approx(1.0)
+        # The mean of χ² over its degrees of freedom has a variance of 2 over their number.
+        assert once.by_chance(4) == pytest.approx(1.0 + np.sqrt(2.0 / (4 * 19)))
 
     def test_what_errors_of_the_mean_explain_is_that_of_a_gaussian_model(self) -> None:
         rng = np.random.default_rng(3)
@@ -270,9 +308,11 @@ class TestSensors:
         prices = {name: task.mix_prior(np.array(mix))[0] for name, mix in mixes.items()}
         assert max(prices["last"], prices["usual"]) < 1.0
         overlapping = replace(task, source=replace(source.classes, apart=0.0))
-        assert overlapping.mix_prior(last)[0] > prices["last"] + 1.0  # there the last mix is hardly known
+        assert overlapping.mix_prior(last)[0] > prices["last"] + 0.5  # there the last mix is hardly known
         most = RETURN + np.log(200)  # half of log m for each of two free shares
-        assert prices["gone"] == pytest.approx(most)
+        near = [MIX_COUNTS * each @ np.log(each / mixes["gone"]) for each in (last, task.usual)]
+        assert prices["gone"] == pytest.approx(-np.log(np.exp(-most) + np.exp(-np.array(near)).sum()), abs=0.01)
+        assert most - 0.1 < prices["gone"] < most
 
     def test_who_stands_still_has_no_map_and_any_mix(self) -> None:
         source = view()
@@ -376,8 +416,8 @@ class TestWithout:
         assert Sensors(view(), True, True).answering().without(0) == np.inf
 
 
-@pytest.mark.parametrize(("classes", "price"), [(2, -1.0), (4, 3.0)])
-def test_a_free_mix_costs_two_nats_for_every_class_beyond_two(classes: int, price: float) -> None:
+@pytest.mark.parametrize(("classes", "price"), [(2, -1.0), (4, 2.0)])
+def test_a_free_mix_costs_more_for_every_class_beyond_two(classes: int, price: float) -> None:
     y = np.arange(100) % classes
     X = np.random.default_rng(0).normal(size=(100, 3)) + y[:, None]
     model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)

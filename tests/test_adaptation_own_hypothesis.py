@@ -41,6 +41,9 @@ class Shifted:
     def estimator(self) -> object:
         return self.view.answers.estimator
 
+    def heard(self) -> Place:
+        return self.state
+
     def posteriors(self, X: Array) -> Array:
         return self.view.answers(self.view(X) - self.state.offset)
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from driftway.adaptation.hypotheses.mix import MixEvidence
 from driftway.adaptation.hypotheses.sensor_search import Search, search_of
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
 from driftway.adaptation.hypotheses.sensors import Sensors
@@ -19,7 +20,7 @@ Array = np.ndarray
 
 def started(source: SourceClasses) -> SensorState:
     d = source.points.shape[1]
-    return SensorState(Map.identity(d), source.shares, Map.identity(d), (), Steps(), ())
+    return SensorState(Map.identity(d), source.shares, Map.identity(d), (), Steps(), (), MixEvidence())
 
 
 def correlated(n: int, seed: int) -> Array:

@@ -255,6 +255,8 @@ EXPORTING = [name for name, path in MODULES.items() if path.name == "__init__.py
 
 @pytest.mark.parametrize("name", EXPORTING)
 def test_what_a_room_exports_is_there_and_documented(name: str) -> None:
+    if name == "driftway.river.__init__":
+        pytest.importorskip("river")
     module = import_module(name.removesuffix(".__init__"))
     exported = {each: getattr(module, each) for each in module.__all__}
     undocumented = [

@@ -357,7 +357,7 @@ class DomainTransportRegressor(RegressorMixin, DomainTransport):
     >>> from driftway.adaptation import ContinuousTransportRegressor, DomainTransportRegressor
     >>> domain = np.repeat([1, -1, -2, -3], 100)  # a source and three targets
     >>> Z = np.random.default_rng(0).normal(size=(400, 2))
-    >>> X, y = Z + np.outer(np.maximum(-domain, 0), [1, 0]), Z[:, 0] - Z[:, 1]  # whose first feature drifts
+    >>> X, y = Z + np.outer(np.maximum(-domain, 0), [4, 0]), Z[:, 0] - Z[:, 1]  # whose first feature drifts
     >>> masked = np.where(domain < 0, np.nan, y)  # targets have no values
     >>> model = DomainTransportRegressor(ContinuousTransportRegressor(LinearRegression()))
     >>> bool(model.fit(X, masked, sample_domain=domain).score(X, y, sample_domain=domain) > 0.9)

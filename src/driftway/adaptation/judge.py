@@ -94,8 +94,8 @@ def _shares(hypotheses: Sequence[Hypothesis], misfits: Double, totals: Double) -
     shares = np.zeros(len(hypotheses))
     if moves.any():
         # Between mixes: a quasi-likelihood ratio, less the price.
-        dispersion = max(1.0, misfits[moves].min() / USUAL_MISFIT) ** DISTRUST
-        shares[moves] = softmax(-(misfits[moves] / dispersion + price[moves]))
+        dispersion = max(1.0, totals[moves].min() / USUAL_MISFIT) ** DISTRUST
+        shares[moves] = softmax(-(totals[moves] / dispersion + price[moves]))
     if (~moves).any():
         still, moving = totals[~moves].min(), totals[moves].min() if moves.any() else np.inf
         dispersion = max(1.0, min(still, moving) / USUAL)

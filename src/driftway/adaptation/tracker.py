@@ -43,6 +43,8 @@ UNHEARD = 0.01
 SURPRISE, FIRST_USUAL, RATE = float(np.log(4.0)), float(np.log(3.0)), 0.2
 # Another state is returned to if it expected a surprise clearly better: half as far.
 RETURNED = float(np.log(2.0))
+# While the transported source answers, a return to an older state needs a surprise so many times as large.
+AMID_MOTION = 2.0
 # States before surprises that are remembered, beside the source.
 REMEMBERED = 2
 
@@ -189,6 +191,9 @@ class Tracker:
         single = state.surprised and not others[0].surprised
         if single:
             margins[0] = 0.0 if state.rivalry.overrules and not others[0].rivalry.overrules else 0.5 * RETURNED
+        if state.rivalry.overrules and far < state.usual + AMID_MOTION * SURPRISE:
+            # What turns comes by its old places, with other labels: only a fault just now may be undone.
+            distances[int(state.surprised) :] = np.inf
         best = int(np.argmin(distances + margins))
         if single and not state.rivalry.overrules and self._explains_still(others[0], batch, b):
             return others[0], True, state.before[int(surprised) :]
@@ -261,7 +266,9 @@ class Tracker:
             after = TrackerState(state.panels, state.beliefs, state.carried, state.rivalry, 1)
         else:
             carried = state.carried if transported is None else transported.state
-            after = TrackerState(tuple(tuple(fit.state for fit in own) for own in fits), beliefs, carried, rivalry, 0)
+            heard = {id(voice.fit) for voice in voices}
+            states = tuple(tuple(fit.heard() if id(fit) in heard else fit.state for fit in own) for own in fits)
+            after = TrackerState(states, beliefs, carried, rivalry, 0)
         return Told(after, voices, transported, fits, aside, even is not batch)
 
     def _voices(self, beliefs: tuple[Beliefs, ...], fits: tuple[tuple[Fit, ...], ...]) -> tuple[Voice, ...]:

@@ -53,6 +53,9 @@ class Fit(Protocol):
     @property
     def estimator(self) -> Any: ...
 
+    def heard(self) -> Any:
+        """The state after it has answered for the batch, which may have told it more than the fit did."""
+
     def posteriors(self, X: Double) -> Double:
         """Probabilities of the classes (m×K) for points of the present, or values (m) for a regression."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2
@@ -10,8 +12,10 @@ Double = npt.NDArray[np.float64]
 
 # Rounds of EM; they stop when no share changes by more than this.
 ROUNDS, CHANGE = 100, 1e-5
-# A mix answers only if its likelihood ratio is beyond what chance gains in all but this share of batches.
+# A mix answers if its likelihood ratio is beyond what chance gains in all but this share of batches.
 CHANCE = 0.05
+# Or if that of the last batches is, on average: the weight of the past, and the deviations beyond what chance gains.
+EVIDENCE_MEMORY, DEVIATIONS = 0.9, 1.0
 # The mean of the probabilities that a classifier gives to a class may be off by so much, however many points there are.
 MEAN_ERROR = 0.025
 
@@ -37,21 +41,58 @@ def corrected(proba: Double, mix: Double, shares: Double) -> Double:
     return out / np.maximum(out.sum(axis=1, keepdims=True), 1e-300)
 
 
-def earned_mix(proba: Double, shares: Double, believed: Double, overdispersion: float, source: int) -> Double:
+@dataclass(frozen=True)
+class MixEvidence:
+    """The evidence of the last batches for a changed mix, as a multiple of what chance gives on average."""
+
+    ratio: float = 0.0
+    batches: int = 0
+
+    def after(self, ratio: float) -> MixEvidence:
+        """After a further batch."""
+        memory = min(EVIDENCE_MEMORY, self.batches / (self.batches + 1))
+        return MixEvidence(memory * self.ratio + (1.0 - memory) * ratio, self.batches + 1)
+
+    def by_chance(self, freedom: int) -> float:
+        """How large the ratio may be by chance, for so many degrees of freedom: the mean of χ² and its deviation."""
+        counted = min(self.batches, (1.0 + EVIDENCE_MEMORY) / (1.0 - EVIDENCE_MEMORY))
+        return 1.0 + DEVIATIONS * float(np.sqrt(2.0 / (freedom * counted)))
+
+
+@dataclass(frozen=True, eq=False)
+class EarnedMix:
+    """The mix that was estimated, the mix that answers are corrected for, and the evidence after the batch."""
+
+    estimated: Double
+    answered: Double
+    evidence: MixEvidence
+
+
+def earned_mix(
+    proba: Double,
+    shares: Double,
+    believed: Double,
+    overdispersion: float,
+    source: int,
+    past: MixEvidence = MixEvidence(),
+) -> EarnedMix:
     """The mix to correct answers for: EM around the believed one, shrunk to the source's as far as it has no evidence.
 
     The believed mix counts as half as many points as the batch. The likelihood ratio of the two mixes has K − 1 degrees
     of freedom. It is larger by m/n by chance as a classifier that learned from n points has errors of its own, and by
-    `inflation` as it may be off on average. What is beyond the quantile of χ² at `CHANCE` is kept, as in James and
-    Stein's rule.
+    `inflation` as it may be off on average. What is beyond chance is kept, as in James and Stein's rule: beyond the
+    quantile of χ² at `CHANCE` in this batch, or beyond its mean by a standard error in the last ones, whichever keeps
+    more.
     """
+    freedom = max(len(shares) - 1, 1)
     mix = estimated_mix(proba, shares, believed, 0.5 * len(proba))
     gain = 2.0 * np.log(np.maximum((proba * (mix / shares)).sum(axis=1), 1e-300)).sum() / overdispersion
-    chance = float(chi2.isf(CHANCE, len(shares) - 1)) * (
-        inflation(proba, (mix - shares) / shares) + len(proba) / source
-    )
-    kept = max(0.0, 1.0 - chance / max(gain, 1e-9))
-    return shares + kept * (mix - shares)
+    ratio = float(gain / (freedom * (inflation(proba, (mix - shares) / shares) + len(proba) / source)))
+    evidence = past.after(max(ratio, 0.0))
+    kept = max(0.0, 1.0 - float(chi2.isf(CHANCE, freedom)) / freedom / max(ratio, 1e-9))
+    if past.batches:
+        kept = max(kept, 1.0 - evidence.by_chance(freedom) / max(evidence.ratio, 1e-9))
+    return EarnedMix(mix, shares + kept * (mix - shares), evidence)
 
 
 def inflation(proba: Double, change: Double) -> float:

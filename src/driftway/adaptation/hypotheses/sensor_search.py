@@ -40,7 +40,7 @@ RETURN = 3.0
 SUDDEN = 30.0
 # The prior of a mix near another one counts as so many points; any mix at all costs `RETURN` nats and so many log m for
 # each free share, as in the Bayesian information criterion.
-MIX_COUNTS, FREE_SHARE = 10.0, 0.5
+MIX_COUNTS, FREE_SHARE = 3.0, 0.5
 # A feature whose spread falls below this share of the usual is dead, unless it is a code, which may be the same in all
 # rows; if nearly all are dead, it is the batch that is small.
 DEAD, MOST_DEAD = 0.02, 0.75
@@ -113,8 +113,8 @@ class Search:
         """Mixes to start from."""
         yield "source", self.source.shares
         if self.free_mix:
-            yield "last", _proper(self.state.mix)
-            yield "estimated", _proper(self._estimated())
+            yield "last", proper(self.state.mix)
+            yield "estimated", proper(self._estimated())
 
     def best(self) -> Found:
         """The best explanation over anchors and mixes."""
@@ -142,7 +142,7 @@ class Search:
                 return value, mix * (gradient - mix @ gradient)
 
             options: Any = {"maxiter": SEARCH, "maxfun": SEARCH + 8}
-            mix = _proper(softmax(minimize(objective, np.log(mix), jac=True, method="L-BFGS-B", options=options).x))
+            mix = proper(softmax(minimize(objective, np.log(mix), jac=True, method="L-BFGS-B", options=options).x))
         return self.found(mix, anchor)
 
     def averaged(self, best: Found) -> Found:
@@ -152,11 +152,11 @@ class Search:
         accident of the batch.
         """
         way = best.mix - self.source.shares
-        between = [self.found(_proper(self.source.shares + part * way), best.anchor) for part in PARTS]
+        between = [self.found(proper(self.source.shares + part * way), best.anchor) for part in PARTS]
         mean = float(softmax([-each.value for each in between]) @ PARTS)
         least = min(each.value for each in between) + RULED_OUT
         distances = [abs(part - mean) * (each.value < least) for part, each in zip(PARTS, between, strict=True)]
-        found = self.found(_proper(self.source.shares + mean * way), best.anchor)
+        found = self.found(proper(self.source.shares + mean * way), best.anchor)
         return replace(found, rival=between[int(np.argmax(distances))])
 
     def found(self, mix: Double, anchor: Anchor) -> Found:
@@ -171,8 +171,7 @@ class Search:
         left = best.mix.copy()
         left[group] *= GONE
         told = [
-            self.found(mix, best.anchor).value - self.mix_prior(mix)[0]
-            for mix in (_proper(left / left.sum()), best.mix)
+            self.found(mix, best.anchor).value - self.mix_prior(mix)[0] for mix in (proper(left / left.sum()), best.mix)
         ]
         return told[0] - told[1]
 
@@ -271,7 +270,7 @@ def search_of(source: SourceClasses, moves: bool, free_mix: bool, state: SensorS
     )
 
 
-def _proper(mix: Double) -> Double:
+def proper(mix: Double) -> Double:
     """A mix without zeros."""
     mix = np.maximum(mix, LEAST_SHARE)
     return mix / mix.sum()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftway.adaptation.hypotheses.mix import MixEvidence
 from driftway.adaptation.hypotheses.time_prior import Steps
 from driftway.adaptation.shapes import LARGEST_LOG, Shapes
 
@@ -44,7 +45,10 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class SensorState:
-    """The last map and mix, the last step of the map, maps before jumps, the size of steps and the last misfits."""
+    """The last map and mix, the last step of the map, maps before jumps, and what was learned of the stream.
+
+    That is the size of its steps, the last misfits, and the evidence that its mix changes.
+    """
 
     map: Map
     mix: Double
@@ -52,6 +56,7 @@ class SensorState:
     before_jumps: tuple[Map, ...]
     steps: Steps
     misfits: tuple[float, ...]
+    evidence: MixEvidence
 
     @cached_property
     def overdispersion(self) -> float:
@@ -66,6 +71,7 @@ class SensorState:
             "mix": self.mix,
             "steps": np.array([self.steps.shift, self.steps.gain, self.steps.seen]),
             "misfits": np.array(self.misfits),
+            "evidence": np.array([self.evidence.ratio, self.evidence.batches]),
         }
 
     @classmethod
@@ -78,4 +84,7 @@ class SensorState:
         last, step, *before = (Map(log_gain, offset) for log_gain, offset in maps)
         shift, gain, seen = shapes.take("steps", "3", least=0.0)
         steps, misfits = Steps(float(shift), float(gain), int(seen)), shapes.take("misfits", "l", infinite=True)
-        return cls(last, shapes.shares("mix", "g"), step, tuple(before), steps, tuple(map(float, misfits)))
+        # States of before have none.
+        ratio, batches = shapes.take("evidence", "2", least=0.0) if "evidence" in shapes else (0.0, 0.0)
+        evidence = MixEvidence(float(ratio), int(batches))
+        return cls(last, shapes.shares("mix", "g"), step, tuple(before), steps, tuple(map(float, misfits)), evidence)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.hypotheses.hypothesis import Expectation, Moved
-from driftway.adaptation.hypotheses.mix import corrected, earned_mix
-from driftway.adaptation.hypotheses.sensor_search import MOST_EVIDENCE, Found, Search, search_of
+from driftway.adaptation.hypotheses.mix import EarnedMix, MixEvidence, corrected, earned_mix
+from driftway.adaptation.hypotheses.sensor_search import MOST_EVIDENCE, Found, Search, proper, search_of
 from driftway.adaptation.hypotheses.sensor_state import Map, SensorState
 from driftway.adaptation.hypotheses.time_prior import Noise, Steps
 from driftway.adaptation.shapes import LARGEST_LOG, Shapes
@@ -35,7 +35,7 @@ HEAD_START = 2.0
 # Among those that move, the evidence in nats that those with the source's mix must have over a free one of two classes:
 # where the mix stays both maps answer as well; where it changed, the one with the source's is wrong. And what every
 # further class costs the free one, which fits more by chance.
-MIX_HEAD_START, FURTHER_CLASS = 1.0, 2.0
+MIX_HEAD_START, FURTHER_CLASS = 1.0, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,19 @@ class SensorFit:
             return self.restored_mix
         if not self.alive.all():
             return self.view.classes.shares
+        return self._earned.answered
+
+    @cached_property
+    def _earned(self) -> EarnedMix:
+        source = self.view.classes
         dispersion = max(1.0, float(np.mean(self.state.misfits)) / WELL_FITTED)
-        return earned_mix(self._told, self.view.classes.shares, self.mix, dispersion, len(self.view.classes.points))
+        return earned_mix(self._told, source.shares, self.mix, dispersion, len(source.points), self.state.evidence)
+
+    def heard(self) -> SensorState:
+        """The state after it has answered: the estimator knows more of the mix than the discriminant directions do."""
+        if self.view.answers.classes is None or not self.alive.all():
+            return self.state
+        return replace(self.state, mix=proper(self._earned.estimated), evidence=self._earned.evidence)
 
     @cached_property
     def _told(self) -> Double:
@@ -149,7 +160,7 @@ class Sensors:
 
     def start(self) -> SensorState:
         nothing = Map.identity(len(self.source.centre))
-        return SensorState(nothing, self.source.shares, nothing, (), Steps(), ())
+        return SensorState(nothing, self.source.shares, nothing, (), Steps(), (), MixEvidence())
 
     def expect(self, state: SensorState, going_on: bool = False) -> Expectation:
         source = self.source
@@ -221,6 +232,7 @@ class Sensors:
                 best.delta[moving], best.eta[moving], Noise(noise.shift[moving], noise.gain[moving]), jump
             ),
             misfits=misfits,
+            evidence=state.evidence,
         )
 
 

@@ -46,6 +46,9 @@ class Answering:
         moved = ((self.state.images - self.state.source) ** 2).sum(axis=1)
         return float(np.sqrt(self.state.weights @ moved / self.state.weights.sum()))
 
+    def heard(self) -> Carried:
+        return self.state
+
     def posteriors(self, X: Double) -> Double:
         if self.classes is None:
             return np.asarray(self.estimator.predict(self.scaling(X)), dtype=np.float64)
