@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from turning_moons import moons
 
 from driftway import CircularScore, ContinuousTransportClassifier, PointCloudCost
+from driftway.adaptation.carried import Carried
 from driftway.adaptation.energy import energy_distance
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap
 from driftway.adaptation.marginals import Estimated, class_masses
 from driftway.adaptation.motion import AffineMotion
+from driftway.adaptation.resolution import settings_of
+from driftway.adaptation.rigid import nearest_turn, turned
 from driftway.adaptation.scaling import fit_scaling
+from driftway.adaptation.tracking import advance
+from driftway.adaptation.tracks import TransportTrack, TurnTrack
+
+
+def spun(rng: np.random.Generator, d: int) -> np.ndarray:
+    """A rotation by up to 10° in planes of no special position."""
+    frame = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    turn = np.eye(d)
+    for one, angle in zip(range(0, d - 1, 2), np.deg2rad([10.0, 7.0, 4.0, 2.0]), strict=False):
+        turn[one : one + 2, one : one + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
+    return frame @ turn @ frame.T
+
+
+class TestTurns:
+    @pytest.mark.parametrize("d", [2, 5, 8])
+    def test_the_nearest_turn_is_a_rotation_and_no_other_is_nearer(self, d: int) -> None:
+        rng = np.random.default_rng(d)
+        products = rng.normal(size=(d, d))
+        found = nearest_turn(products)
+        np.testing.assert_allclose(found.T @ found, np.eye(d), atol=1e-12)
+        assert np.linalg.det(found) > 0
+        best = np.trace(found.T @ products)
+        assert all(np.trace((found @ spun(rng, d)).T @ products) < best for _ in range(20))
+
+    def test_a_turn_and_a_shift_are_found_exactly_and_an_expected_one_where_images_say_nothing(self) -> None:
+        rng = np.random.default_rng(0)
+        X, a = rng.normal(size=(50, 4)), rng.uniform(0.5, 1.5, 50)
+        truth = X @ spun(rng, 4) + rng.normal(size=4)
+        np.testing.assert_allclose(turned(X, truth, a, X, 0.0), truth, atol=1e-12)
+        mean = np.broadcast_to(a @ truth / a.sum(), X.shape)
+        np.testing.assert_allclose(turned(X, mean, a, truth, 0.1), truth, atol=1e-12)
+
+    def test_the_track_of_turns_keeps_distances_where_affine_maps_lose_variance(self) -> None:
+        rng = np.random.default_rng(0)
+        centres, y, d = 3.0 * rng.normal(size=(5, 8)), np.arange(200) % 5, 8
+        X, turn, total = centres[y] + rng.normal(size=(200, d)), spun(rng, d), np.eye(d)
+        weights = np.full(200, 1 / 200)
+        tracks = TurnTrack("turn", AffineMotion(0.3)), TransportTrack("affine", AffineMap(), AffineMotion(0.3))
+        settings = replace(settings_of(ContinuousTransportClassifier(), heaps=None), tracks=tracks)
+        carried = Carried.first(X, y, y, None, weights, 2)
+        for _ in range(9):
+            total = total @ turn
+            batch = (centres[rng.permutation(80) % 5] + rng.normal(size=(80, d))) @ total
+            carried = advance(carried, batch, np.full(80, 1 / 80), settings).carried
+        np.testing.assert_allclose(cdist(carried.now[0], carried.now[0]), cdist(X, X), atol=1e-9)
+        errors = np.sqrt(((carried.now - X @ total) ** 2).sum(axis=2).mean(axis=1))
+        assert errors[0] < 0.5 * errors[1]
+        assert carried.now[1].var(axis=0).sum() < 0.8 * X.var(axis=0).sum()
 
 
 class TestParts:

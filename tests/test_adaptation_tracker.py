@@ -195,7 +195,7 @@ class TestRestarts:
         [
             (blobs(7, 0), (1, 4), {"still", "sensors", "sensors and mix"}),
             (table(load_wine, 7, 0), (1, 5), {"still", "sensors", "sensors and mix"}),
-            (turning(8), (2, 5), {"affine", "slow affine", "free", "clusters"}),
+            (turning(8), (2, 5), {"affine", "slow affine", "free", "turn", "clusters"}),
             (turning(12, d=5), (3, 8), {"still", "sensors", "sensors and mix"}),
             (quarantined(8), (4, 5), {"still", "sensors", "sensors and mix"}),
         ],

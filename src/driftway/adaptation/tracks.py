@@ -14,6 +14,7 @@ from driftway.adaptation.heaps import Heaps
 from driftway.adaptation.maps import AffineMap, BarycentricMap, MapModel
 from driftway.adaptation.motion import AffineMotion, MotionModel
 from driftway.adaptation.registration import registered
+from driftway.adaptation.rigid import RIDGE, turned
 from driftway.adaptation.transport import Transport
 from driftway.problem.solution import Solution
 
@@ -105,6 +106,33 @@ class TransportTrack:
 
 
 @dataclass(frozen=True)
+class TurnTrack:
+    """Transport to the batch, and the turn and shift that bring the carried source nearest to its images.
+
+    The last images are turned, not the expected ones, so distances between points stay those of the source.
+    """
+
+    name: str
+    motion: MotionModel
+    ridge: float = RIDGE
+    caution: Caution = NONE
+    keeps_shape: bool = True
+    harmless: bool = False
+
+    def follow(self, carried: Carried, own: int, batch: Double, b: Double, transport: Transport) -> Followed:
+        now, expected, size = carried.now[own], carried.expected[own], len(batch)
+        start = carried.source if transport.static else expected
+        solution, masses = transport.solve(
+            start, expected, carried.weights, carried.groups, batch, b, not carried.steps
+        )
+        barycentric = np.asarray(solution.plan.barycentric_map(batch), dtype=np.float64)
+        images = turned(now, barycentric, masses, expected, self.ridge * now.shape[1] / size)
+        going_on = self.motion.predict(now, images, expected - now, carried.groups, masses, size)
+        ahead = turned(images, going_on, masses, images, 0.0)
+        return Followed(images, masses, ahead, transport.cost_of(solution, start, batch), solution)
+
+
+@dataclass(frozen=True)
 class ClusterTrack:
     """The classes as heaps with free masses, each moved by the optimal map between Gaussians."""
 
@@ -127,7 +155,7 @@ class ClusterTrack:
 
 
 def default_tracks(heaps: Heaps | None) -> tuple[Track, ...]:
-    """Fast and slow affine drift, classes that go their own ways, and heaps if the classes are such."""
+    """Fast and slow affine drift, classes that go their own ways, a turn of all, and heaps if the classes are such."""
     tracks: tuple[Track, ...] = (
         TransportTrack("affine", AffineMap(), AffineMotion(1.0), registers=True),
         TransportTrack("slow affine", AffineMap(), AffineMotion(0.3), caution=Caution(per_point=10.0), registers=True),
@@ -138,6 +166,7 @@ def default_tracks(heaps: Heaps | None) -> tuple[Track, ...]:
             keeps_shape=False,
             caution=Caution(-0.3, 20.0, 1.2),
         ),
+        TurnTrack("turn", AffineMotion(0.3)),
     )
     if heaps is None:
         return tracks
