@@ -178,5 +178,8 @@ def test_a_view_that_leaves_more_unexplained_loses_its_credit() -> None:
     np.testing.assert_array_equal(credited([unexplained_by_all]), [1.0])
     np.testing.assert_array_equal(credited([explained, usual]), [1.0, 1.0])
     np.testing.assert_allclose(credited([unexplained_by_all, explained]), [np.exp(judge.USUAL_MISFIT - 29.5), 1.0])
+    # Where all views misfit, nats tell little: misfits of 200 and 260 differ less than those of 0.5 and 30 do.
+    bad, worse = (after([(nats, 0.0)] * 3) for nats in (200.0, 260.0))
+    assert credited([worse, bad])[0] > 0.5
     by_one = after([(30.0, 0.0), (0.5, 0.0), (30.0, 0.0)])
     np.testing.assert_array_equal(credited([by_one, explained]), [1.0, 1.0])

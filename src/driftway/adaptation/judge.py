@@ -32,8 +32,8 @@ Double = npt.NDArray[np.float64]
 MEMORY = 0.6
 # The evidence in nats against the best hypothesis that is usual: in the discriminant space, and in all.
 USUAL_MISFIT, USUAL = 5.0, 4.0
-# How much faster than its misfit a model's ability to tell mixes apart is lost: what a wrong map leaves looks like a
-# mix.
+# How much faster than its misfit a model's ability to tell mixes and views apart is lost: what a wrong map leaves looks
+# like a mix.
 DISTRUST = 1.5
 
 # A batch is unexplained if every hypothesis leaves this many nats, and this many times what is usual in the stream.
@@ -74,10 +74,11 @@ def credited(beliefs: Sequence[Beliefs]) -> Double:
     """The credit of every view, from 0 to 1: little where all hypotheses leave more unexplained than in another one.
 
     Misfits are in nats, so odds fall by a factor of e per nat, beyond what differs by chance. A view loses its voice
-    for instance where values that span powers of ten get noise of their own: their logarithms then say nothing.
+    for instance where values that span powers of ten get noise of their own: their logarithms then say nothing. Where
+    all views misfit, nats tell views apart as little as mixes: classes may only be further apart in one of them.
     """
     left = np.array([each.misfits.min() for each in beliefs])
-    return np.asarray(np.exp(-np.maximum(left - left.min() - USUAL_MISFIT, 0.0)))
+    return np.asarray(np.exp(-np.maximum(left - left.min() - USUAL_MISFIT, 0.0) / _distrust(left.min())))
 
 
 def judged(beliefs: Beliefs, hypotheses: Sequence[Hypothesis], fits: Sequence[Fit]) -> Beliefs:
@@ -94,8 +95,7 @@ def _shares(hypotheses: Sequence[Hypothesis], misfits: Double, totals: Double) -
     shares = np.zeros(len(hypotheses))
     if moves.any():
         # Between mixes: a quasi-likelihood ratio, less the price.
-        dispersion = max(1.0, totals[moves].min() / USUAL_MISFIT) ** DISTRUST
-        shares[moves] = softmax(-(totals[moves] / dispersion + price[moves]))
+        shares[moves] = softmax(-(totals[moves] / _distrust(totals[moves].min()) + price[moves]))
     if (~moves).any():
         still, moving = totals[~moves].min(), totals[moves].min() if moves.any() else np.inf
         dispersion = max(1.0, min(still, moving) / USUAL)
@@ -103,6 +103,11 @@ def _shares(hypotheses: Sequence[Hypothesis], misfits: Double, totals: Double) -
         shares[moves] *= 1.0 - stays
         shares[~moves] = stays * softmax(-totals[~moves])
     return shares
+
+
+def _distrust(misfit: float) -> float:
+    """What differences of misfits are divided by where even the best is so much."""
+    return float(max(1.0, misfit / USUAL_MISFIT) ** DISTRUST)
 
 
 def unexplained(beliefs: Beliefs, fits: Sequence[Fit]) -> bool:

@@ -18,6 +18,9 @@ Double = npt.NDArray[np.float64]
 OTHER_SIGN = 0.005
 # The logarithm must bring the skewness this much nearer to zero.
 LESS_SKEWED = 0.3
+# The unit of a logarithm is this quantile of its feature's sizes, below which arcsinh is nearly linear, or the median
+# where that is zero.
+UNIT = 0.25
 # A second space is worth its cost if this share of the features differs in it.
 WORTHWHILE = 0.1
 
@@ -49,7 +52,8 @@ def feature_spaces(X: Double) -> tuple[FeatureSpace, ...]:
     """The space as given, and the logarithmic one where the labelled source says that it is worthwhile."""
     d = X.shape[1]
     given = FeatureSpace(np.zeros(d, dtype=np.bool_), np.ones(d))
-    unit = np.median(np.abs(X), axis=0)
+    unit, median = np.quantile(np.abs(X), [UNIT, 0.5], axis=0)
+    unit = np.where(unit > 0, unit, median)
     one_sign = ((X >= 0).mean(axis=0) >= 1.0 - OTHER_SIGN) | ((X <= 0).mean(axis=0) >= 1.0 - OTHER_SIGN)
     varies = (np.ptp(X, axis=0) > 0) & (unit > 0) & one_sign
     if not varies.any():
