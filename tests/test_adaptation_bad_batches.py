@@ -14,7 +14,7 @@ from driftway import AdaptationWarning, ContinuousTransportClassifier
 
 BAD = {
     "empty": np.empty((0, 2)),
-    "nan": np.array([[0.0, np.nan], [1.0, 1.0]]),
+    "empty row": np.array([[np.nan, np.nan], [1.0, 1.0]]),
     "infinite": np.array([[0.0, np.inf], [1.0, 1.0], [2.0, 3.0]]),
     "features": np.zeros((5, 3)),
     "constant": np.ones((5, 2)),
@@ -26,10 +26,10 @@ BAD = {
 
 
 class TestBadBatches:
-    def test_rows_with_missing_values_take_no_part(self) -> None:
+    def test_rows_without_any_value_take_no_part(self) -> None:
         X, y, batches = moons(steps=2, n=100)
         holes = X.copy()
-        holes[::7, 1] = np.nan
+        holes[::7] = np.nan
         whole = ~np.isnan(holes).any(axis=1)
         one, two = (
             ContinuousTransportClassifier(LogisticRegression()).fit(*data)
@@ -37,7 +37,7 @@ class TestBadBatches:
         )
         for B, _ in batches:
             gaps = B.copy()
-            gaps[3, 0] = gaps[8] = np.nan
+            gaps[3] = gaps[8] = np.nan
             kept = ~np.isnan(gaps).any(axis=1)
             one.partial_fit(gaps)
             two.partial_fit(B[kept])
@@ -45,6 +45,36 @@ class TestBadBatches:
             np.testing.assert_array_equal(one.batch_proba_[kept], two.batch_proba_)
             np.testing.assert_array_equal(one.batch_proba_[~kept], 0.5)
         assert list(one.history_["size"]) == [50, 50]
+
+    def test_missing_numbers_are_medians_of_the_source_and_of_the_batch(self) -> None:
+        X, y, batches = moons(steps=2, n=100)
+        one, two = (ContinuousTransportClassifier(LogisticRegression(), hypotheses="sensors") for _ in range(2))
+        holes, rng = X.copy(), np.random.default_rng(0)
+        holes[rng.random(X.shape) < 0.1] = np.nan
+        one.fit(holes, y)
+        two.fit(np.where(np.isnan(holes), np.nanmedian(holes, axis=0), holes), y)
+        for number, (B, _) in enumerate(batches):
+            gaps = B.copy()
+            gaps[3, 0] = gaps[8, 1] = np.nan
+            one.partial_fit(gaps)
+            two.partial_fit(np.where(np.isnan(gaps), np.nanmedian(gaps, axis=0), gaps))
+            np.testing.assert_array_equal(one.predict_proba(B), two.predict_proba(B))
+            assert one.history_["missing"].tolist() == [2] * (number + 1)
+        assert "2 cells of the last batch had no value" in one.explain()
+        assert one.columns_.missing == {f"feature {j}": n for j, n in enumerate(np.isnan(holes).sum(axis=0))}
+
+    def test_a_column_without_values_is_what_it_was_and_said(self) -> None:
+        X, y, batches = moons(steps=1, n=100)
+        model = ContinuousTransportClassifier(LogisticRegression(), hypotheses="sensors").fit(X, y)
+        gaps = batches[0][0].copy()
+        gaps[:, 1] = np.nan
+        with pytest.warns(AdaptationWarning, match="feature 1 has no value in the batch"):
+            model.partial_fit(gaps)
+        assert np.isfinite(model.predict_proba(gaps)).all()
+        holes = X.copy()
+        holes[:, 0] = np.nan
+        with pytest.raises(ValueError, match="must have a value in every column, but 'feature 0' has none"):
+            model.fit(holes, y)
 
     def test_missing_values_are_answered_by_what_is_usual_now(self) -> None:
         rng = np.random.default_rng(0)
@@ -56,8 +86,9 @@ class TestBadBatches:
                 model.partial_fit(X + 0.4 * t)
             gaps = X + 0.8
             gaps[::5, 1] = np.nan  # a feature that the classes do not differ in
-            filled = np.where(np.isnan(gaps), model.images_.mean(axis=0), gaps)
+            filled = np.where(np.isnan(gaps), np.median(model.images_, axis=0), gaps)
             np.testing.assert_array_equal(model.predict_proba(gaps), model.predict_proba(filled))
+            np.testing.assert_array_equal(model.encode(gaps), filled)
             assert np.isfinite(model.predict_proba(np.full((1, 3), np.nan))).all()
             assert np.mean(model.predict(gaps) == y) > 0.95
             for carried in (model.transform(gaps), model.inverse_transform(gaps)):

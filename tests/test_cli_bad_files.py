@@ -48,8 +48,7 @@ BAD: dict[str, tuple[Spoil, str]] = {
     "missing column": (batch_without("north"), "batch02.csv: there is no column 'north'"),
     "missing id": (batch_without("name"), "batch02.csv: there is no column 'name'"),
     "text": (line_of_batch(5, "p,high,1.0"), "batch02.csv: line 5, column 'east': 'high' is not a number"),
-    "gap": (line_of_batch(5, "p,,1.0"), "batch02.csv: line 5, column 'east': a number is missing"),
-    "NaN": (line_of_batch(5, "p,1.0,nan"), "batch02.csv: line 5, column 'north': nan is not a finite number"),
+    "question mark": (line_of_batch(5, "p,?,1.0"), "batch02.csv: line 5, column 'east': '?' is not a number"),
     "infinite": (line_of_batch(5, "p,1.0,-inf"), "batch02.csv: line 5, column 'north': -inf is not a finite"),
     "short row": (line_of_batch(7, "p,1.0"), "batch02.csv: line 7: 2 fields, but the header has"),
     "long row": (line_of_batch(7, "p,1,2,3,4,5"), "batch02.csv: line 7: 6 fields, but the header has"),
@@ -85,7 +84,22 @@ BAD: dict[str, tuple[Spoil, str]] = {
         source_with(kind=np.arange(60) / 7),
         "source.csv: line 3, column 'kind': 0.14285714285714285 is not a class",
     ),
-    "text in the source": (source_with(more=["red"] * 60), "source.csv: line 2, column 'more': 'red' is not a number"),
+    "text among numbers": (
+        source_with(more=[1.0, "red"] * 30),
+        "source.csv: line 3, column 'more': 'red' is not a number",
+    ),
+    "number among texts": (
+        source_with(more=["red", 1.0] * 30),
+        "source.csv: line 2, column 'more': 'red' is not a number, but '1.0' is; a column holds numbers or categories",
+    ),
+    "names of rows": (
+        source_with(more=[f"row {number}" for number in range(60)]),
+        "source.csv: column 'more' has 60 different texts in 60 rows: these are names of rows, no categories",
+    ),
+    "nothing in a column": (
+        source_with(more=[None] * 60),
+        "source.csv: X must have a value in every column, but 'more' has none on the source",
+    ),
 }
 BAD["encoding"] = (
     lambda _, batch: batch.write_bytes(batch.read_bytes().replace(b"001-002", b"\xe9")) and None,

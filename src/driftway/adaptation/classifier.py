@@ -46,9 +46,9 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
 
     Notes
     -----
-    Features must be numbers; encode categories first. A feature with at most two values on the source counts as a code:
-    it has no gain and offset as long as batches have no other value in it. Rows with missing values (NaN) are ignored
-    by `fit` and `partial_fit`; `predict` replaces missing values by the present mean of the feature. `cost` to
+    Features are numbers or texts. A category becomes a column of 0 and 1, and so do columns of a data frame whose type
+    is categorical; missing numbers are replaced by medians (docs/adaptation.md). A feature with at most two values on
+    the source counts as a code: it has no gain and offset as long as batches have no other value in it. `cost` to
     `motion`, `labels` to `scale`, `tol`, `solver_iterations` and `engine` are parameters of transport.
 
     Attributes
@@ -60,8 +60,10 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         shares of the classes in the mass that every point received.
     estimator_ : estimator
         The fitted estimator that predicts: that of the source, or one trained on the transported source.
-    images_, image_targets_ : array of shape (n, d), (n,)
-        The present positions of the source points, and their labels.
+    images_, image_targets_ : array of shape (n, D), (n,)
+        The present positions of the source points, and their labels; D = d for numbers, and a category has a column.
+    columns_ : TableColumns
+        What the columns of the source are: numbers or categories, and where values are missing.
     history_ : History
         One record per step, of the last 1,000 steps.
     n_steps_, n_seen_ : int
@@ -134,7 +136,7 @@ class ContinuousTransportClassifier(ClassifierMixin, ContinuousTransport):
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            Missing values (NaN) are replaced by the present mean of the feature.
+            Missing numbers are replaced by the present median of the feature.
 
         Returns
         -------

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from driftway.adaptation.attempt import all_or_nothing
-from driftway.adaptation.batches import among, batch_rows, rows_with_gaps
+from driftway.adaptation.batches import Batch, among, batch_rows, rows_with_gaps
 from driftway.adaptation.carrying import carry_points
+from driftway.adaptation.encoding import Encoding
 from driftway.adaptation.history import Record
 from driftway.adaptation.hypotheses.transport import TransportedSource
 from driftway.adaptation.labels import Labels
@@ -28,21 +29,23 @@ from driftway.adaptation.resolution import settings_of
 from driftway.adaptation.saving import Saving
 from driftway.adaptation.tracker import Told, mixed
 from driftway.adaptation.warning import AdaptationWarning
-from driftway.adaptation.words import in_words
+from driftway.adaptation.words import gaps_in_words, in_words
 from driftway.engines.cores import single_blas
 
 Double = npt.NDArray[np.float64]
 
 
-class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, SourceLearner):
+class ContinuousTransport(Encoding, TransformerMixin, Saving, SourceLearner):
     """Common base of classifier and regressor: hypotheses about the drift are fitted to every batch, and predict.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : as in scikit-learn
+    columns_ : TableColumns
+        What the columns of the source are: numbers or categories, and where values are missing.
     estimator_ : estimator
         The fitted estimator that predicts: that of the source, or one trained on the transported source.
-    images_ : array of shape (n, d)
+    images_ : array of shape (n, D)
         The present positions of the source points.
     image_targets_ : array of shape (n,)
         Their targets.
@@ -108,7 +111,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         Parameters
         ----------
         X : array or data frame of shape (n, d)
-            The source points. Rows with missing values (NaN) are ignored; at least two rows must be left.
+            The source points: numbers, or categories as texts. A missing number is replaced by the median of its
+            column. Rows without any value are ignored; at least two rows must be left.
         y : array of shape (n,)
             The targets: class labels, or numbers for a regression.
         sample_weight : array of shape (n,), optional
@@ -140,7 +144,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            The batch, with the columns of the source. Rows with missing values (NaN) are ignored.
+            The batch, with the columns of the source. A missing number is replaced by the median of its column in the
+            batch. Rows without any value are ignored.
         y : ignored
             Batches have no labels; the argument is there for the conventions of scikit-learn.
         sample_weight : array of shape (m,), optional
@@ -155,7 +160,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         began = time.perf_counter()
         settings = settings_of(self, heaps=self._carried.heaps)
         try:
-            batch, b, held = batch_rows(self, X, sample_weight, self._scaling)
+            rows = batch_rows(self, X, sample_weight, self._scaling)
         except (ValueError, TypeError) as error:
             if self.on_bad_batch == "raise":
                 raise
@@ -168,16 +173,16 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         if tracker.transport is not None:
             tracker = replace(tracker, transport=replace(tracker.transport, settings=settings))
         with single_blas():  # the solver has threads of its own, and all else is small
-            told = tracker.advance(self._state, batch, b)
-            record = self._record(told, held.size, began)
-            received = self._received_of(told, batch)
+            told = tracker.advance(self._state, rows.points, rows.weights)
+            record = self._record(told, rows, began)
+            received = self._received_of(told, rows.points)
         # From here on nothing fails: the state changes as a whole.
         self._tracker, self._state, self._voices = tracker, told.state, told.voices
         if told.transported is not None:
             self._sample = told.transported.sample
         self.estimator_ = self._answering()
         self.history_, self.n_seen_ = self.history_.extended(record), self.n_seen_ + 1
-        self._received = among(held, received)
+        self._received = among(rows.held, received)
         if record.warning:
             warnings.warn(f"step {record.step}: {record.warning}", AdaptationWarning, stacklevel=2)
         return self
@@ -190,7 +195,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            Missing values (NaN) are replaced by the present mean of the feature.
+            Missing numbers are replaced by the present median of the feature.
 
         Returns
         -------
@@ -208,7 +213,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         """Describes in one sentence what has moved since the source.
 
         Shifts of features are in units of their standard deviations on the source. A change of the shares of classes is
-        described, too.
+        described, too, and how much of the last batch was missing.
 
         See the example of the class.
 
@@ -220,7 +225,8 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         check_is_fitted(self)
         if not len(self.history_):
             return "no batch has come since the source"
-        return in_words(self._voices[0].fit.explain(), list(self._names()), getattr(self, "classes_", []))
+        names, classes = list(self.columns_.encoded_names), getattr(self, "classes_", [])
+        return in_words(self._voices[0].fit.explain(), names, classes) + gaps_in_words(self.history_[-1])
 
     def transform(self, X: Any) -> Double:
         """Maps points from the source to the present.
@@ -230,11 +236,12 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            Points distributed like the source. Missing values stay missing.
+            Points distributed like the source. Missing numbers stay missing.
 
         Returns
         -------
-        array of shape (m, d)
+        array of shape (m, D)
+            D = d for numbers; a category has a column of its own (`get_feature_names_out`).
 
         Raises
         ------
@@ -255,11 +262,12 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
         Parameters
         ----------
         X : array or data frame of shape (m, d)
-            Points distributed like the last batch. Missing values stay missing.
+            Points distributed like the last batch. Missing numbers stay missing.
 
         Returns
         -------
-        array of shape (m, d)
+        array of shape (m, D)
+            D = d for numbers; a category has a column of its own (`get_feature_names_out`).
 
         Raises
         ------
@@ -272,7 +280,7 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
 
     @property
     def images_(self) -> Double:
-        """The present positions of the source points (n×d), in the units of the data.
+        """The present positions of the source points (n×D), in the units of the data.
 
         See the example of the class.
         """
@@ -314,17 +322,11 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
             return told.transported.received
         return told.of_batch(batch)
 
-    def _complete(self, X: Any) -> Double:
-        """Points of the present, with what is usual now in the place of missing values."""
-        X = rows_with_gaps(self, X)
-        missing = np.isnan(X)
-        return np.where(missing, self.images_.mean(axis=0), X) if missing.any() else X
-
     def _carry(self, X: Any, here: Double, there: Double) -> Double:
         """Points carried as the source is from here to there, with what is usual here for missing values meanwhile."""
-        points = self._scaling(rows_with_gaps(self, X))
+        points = self._scaling(rows_with_gaps(self, X).points)
         missing = np.isnan(points)
-        carried = carry_points(np.where(missing, here.mean(axis=0), points), here, there, self._carried.weights)
+        carried = carry_points(np.where(missing, np.median(here, axis=0), points), here, there, self._carried.weights)
         return np.where(missing, np.nan, self._scaling.inverse(carried))
 
     def _first(self, method: str) -> Double:
@@ -334,17 +336,17 @@ class ContinuousTransport(OneToOneFeatureMixin, TransformerMixin, Saving, Source
             raise ValueError(f'{method} needs the source\'s own points, which source="renewed" gives up')
         return first
 
-    def _record(self, told: Told, size: int, began: float) -> Record:
-        seconds = time.perf_counter() - began
+    def _record(self, told: Told, rows: Batch, began: float) -> Record:
+        seconds, size, gaps = time.perf_counter() - began, rows.held.size, rows.gaps
         if isinstance(told.voices[0].hypothesis, TransportedSource):
-            return of_transport(told, self.history_, size, self._classes, self.tol, seconds)
-        return of_sensors(told, self.history_, size, self._names(), getattr(self, "classes_", None), seconds)
-
-    def _names(self) -> npt.NDArray[Any]:
-        named = [f"feature {j}" for j in range(self.n_features_in_)]
-        return getattr(self, "feature_names_in_", np.array(named, dtype=object))
+            record = of_transport(told, self.history_, size, self._classes, self.tol, seconds)
+        else:
+            names = np.array(self.columns_.encoded_names, dtype=object)
+            record = of_sensors(told, self.history_, size, names, getattr(self, "classes_", None), seconds)
+        warning = "; ".join(filter(None, [record.warning, gaps.warning]))
+        return replace(record, missing=gaps.missing, unseen=gaps.unseen, warning=warning)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.categorical = True
         return tags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, overload
 
 import numpy as np
@@ -39,6 +39,8 @@ class Record:
     gap, converged : of the transport plan, certified; NaN and True where no plan answered
     seconds : that the step took
     warning : what looked unsafe, or ""
+    missing : cells of the batch that were missing
+    unseen : cells with categories that the source does not have
 
     Examples
     --------
@@ -68,6 +70,8 @@ class Record:
     converged: bool
     seconds: float
     warning: str
+    missing: int = 0
+    unseen: int = 0
 
 
 class History(Sequence[Record]):
@@ -136,7 +140,8 @@ class History(Sequence[Record]):
 
     @classmethod
     def from_dict(cls, columns: dict[str, list[Any]]) -> History:
-        """The history that `to_dict` described."""
+        """The history that `to_dict` described, or that of an earlier version did, which had fewer columns."""
+        columns = {name: [value] * len(columns["step"]) for name, value in LATER.items()} | columns
         return cls([Record(*row) for row in zip(*(columns[name] for name in COLUMNS), strict=True)])
 
     def __str__(self) -> str:
@@ -159,6 +164,8 @@ class History(Sequence[Record]):
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
+# Columns that earlier versions did not have, and what stands for them.
+LATER = {field.name: field.default for field in fields(Record) if field.default is not MISSING}
 
 
 def signal(history: History, energy: float) -> float:

@@ -25,6 +25,7 @@ from driftway.adaptation.resolution import (
 )
 from driftway.adaptation.scaling import fit_scaling
 from driftway.adaptation.source.answers import fitted_clone
+from driftway.adaptation.source.columns import TableColumns
 from driftway.adaptation.source.view import source_views
 from driftway.adaptation.tracker import Panel, Tracker, TrackerState, Voice
 from driftway.adaptation.tracker_arrays import unpacked
@@ -45,6 +46,7 @@ class SourceLearner(BaseEstimator):
     _voices: tuple[Voice, ...]
     history_: History
     n_seen_: int
+    columns_: TableColumns
 
     # What the two estimators do differently.
 
@@ -76,7 +78,7 @@ class SourceLearner(BaseEstimator):
         """Learns everything anew."""
         settings_of(self, heaps=None)
         kinds = hypotheses_of(self)
-        X, y, weights = source_rows(self, X, y, sample_weight)
+        X, y, weights, self.columns_ = source_rows(self, X, y, sample_weight)
         targets, groups = self._encode(y)
         with single_blas():  # as later steps have it, so that all bits are the same after a restart
             scaling = fit_scaling(self.scale, X, groups if self._groups_matter else None, weights)

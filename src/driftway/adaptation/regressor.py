@@ -38,8 +38,10 @@ class ContinuousTransportRegressor(RegressorMixin, ContinuousTransport):
         The predicted values of the points of the last batch.
     estimator_ : estimator
         The fitted estimator that predicts: that of the source, or one trained on the transported source.
-    images_, image_targets_ : array of shape (n, d), (n,)
-        The present positions of the source points, and their targets.
+    images_, image_targets_ : array of shape (n, D), (n,)
+        The present positions of the source points, and their targets; D = d for numbers, and a category has a column.
+    columns_ : TableColumns
+        What the columns of the source are: numbers or categories, and where values are missing.
     history_ : History
         One record per step, of the last 1,000 steps.
     n_steps_, n_seen_ : int

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.attempt import all_or_nothing
-from driftway.adaptation.history import KEPT, History, Record
+from driftway.adaptation.history import KEPT, LATER, History, Record
 from driftway.adaptation.labels import Sample
 from driftway.adaptation.persistence import StateError, describe, read, restore, write
 from driftway.adaptation.resolution import settings_of, tracks_of
 from driftway.adaptation.scaling import Scaling
 from driftway.adaptation.shapes import Shapes
+from driftway.adaptation.source.columns import TableColumns, columns_in
 from driftway.adaptation.tracker_arrays import carried_in, packed
 from driftway.arrays.validation import points
 from driftway.files.errors import in_short, shortened
@@ -47,6 +48,7 @@ def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Any] | No
         "parameters": {name: describe(name, value) for name, value in model.get_params(deep=False).items()},
         "history": model.history_.to_dict(),
         "seen": model.n_seen_,
+        "columns": model.columns_.described(),
         "notes": dict(notes or {}),
     }
     write(path, header, arrays)
@@ -87,13 +89,14 @@ def _take_up(model: Any, path: str | os.PathLike[str], header: dict[str, Any], a
         if model._groups_matter:
             model.classes_ = shapes.labels("classes_", "k")
         classes = model._classes
+        model.columns_ = _columns_in(header, arrays, source.shape[1])
         if "feature_names_in_" in arrays:
-            model.feature_names_in_ = _names_in(arrays["feature_names_in_"], source.shape[1])
+            model.feature_names_in_ = _names_in(arrays["feature_names_in_"], len(model.columns_.names))
         carried = carried_in(arrays, features=source.shape[1], classes=classes)
         if len(carried.now) != len(tracks_of(model, carried.heaps)):
             raise ValueError("it was saved with other settings of map and motion than this estimator has")
         model._source, model._scaling, model._sample = source, scaling, _sample_in(arrays, source.shape[1], classes)
-        model.n_features_in_, model.history_ = source.shape[1], _history_in(header["history"])
+        model.n_features_in_, model.history_ = len(model.columns_.names), _history_in(header["history"])
         model.n_seen_ = header["seen"]
         if model.n_seen_ < model.n_steps_:
             raise ValueError(f"{model.n_seen_} batches were seen, and {model.n_steps_} steps made")
@@ -122,6 +125,14 @@ def _received_in(arrays: Arrays, classes: int | None) -> npt.NDArray[np.float64]
     return arrays["_received"].astype(np.float64)
 
 
+def _columns_in(header: dict[str, Any], arrays: Arrays, encoded: int) -> TableColumns:
+    """What the columns of its table are; earlier versions had numbers only, and did not say so."""
+    if "columns" in header:
+        return columns_in(header["columns"], encoded)
+    named = arrays.get("feature_names_in_", np.array([f"feature {j}" for j in range(encoded)]))
+    return TableColumns(tuple(_names_in(named, encoded)))
+
+
 def _names_in(names: npt.NDArray[Any], features: int) -> npt.NDArray[Any]:
     if names.shape != (features,) or names.dtype.kind != "U":
         raise ValueError(f"array 'feature_names_in_' has shape {names.shape} of {names.dtype}, a name each is wanted")
@@ -130,6 +141,8 @@ def _names_in(names: npt.NDArray[Any], features: int) -> npt.NDArray[Any]:
 
 def _history_in(columns: dict[str, Any]) -> History:
     for name, kind in COLUMNS.items():
+        if name in LATER and name not in columns:
+            continue
         column = columns.get(name)
         if not isinstance(column, list) or not all(type(value) in kind for value in column):
             raise ValueError(f"the column {name} of its history is not a list of {kind[0].__name__}")

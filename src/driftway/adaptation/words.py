@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftway.adaptation.history import Record
 from driftway.adaptation.hypotheses.hypothesis import Moved
 
 # Features and classes that are worth a word: a fifth of a deviation, a fifth of the spread, a twentieth of the points.
@@ -38,3 +39,13 @@ def in_words(moved: Moved, features: Sequence[str], classes: Sequence[Any]) -> s
             if abs(change[k]) >= SHARE
         ]
     return "since the source, " + "; ".join(parts) if parts else "nothing moved since the source"
+
+
+def gaps_in_words(record: Record) -> str:
+    """What of the last batch was missing or new, to be put behind that sentence."""
+    parts = []
+    if record.missing:
+        parts.append(f"{record.missing} cell{'s' if record.missing > 1 else ''} of the last batch had no value")
+    if record.unseen:
+        parts.append(f"{record.unseen} had a category that the source does not have")
+    return "; " + "; ".join(parts) if parts else ""

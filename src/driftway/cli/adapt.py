@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from driftway.cli import options as given
-from driftway.cli.estimators import fitted_estimator, settings_of
+from driftway.cli.estimators import fitted_estimator, settings_of, told_of_columns
 from driftway.cli.failures import UserError, message_of
 from driftway.cli.inputs import Reader, check_predictions, read_source
 from driftway.cli.output import Output
@@ -80,6 +80,8 @@ def adapt(
     with _opened(run, resume, overwrite), stopping() as stop:
         for name, digest in digests.items():
             run.check(name, digest)
+        if told := told_of_columns(model.columns_):
+            print_message(f"driftway: {source}: {told}")
         output = Output(run, label, as_json=json, draws=report)
         if watch is None:
             left = _adapt_to(run, files, reader, output, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +15,14 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor, PointCloudCost
 from driftway.adaptation.parameters import CLASSIFIER
+from driftway.adaptation.source.columns import TableColumns
 from driftway.arrays.parameters import OneOf
 from driftway.cli.failures import UserError, as_user_error
 from driftway.files import Table
 
 Estimator = ContinuousTransportClassifier | ContinuousTransportRegressor
-
+# So many categories of a column are shown.
+SHOWN = 8
 
 # Parameters that are switches on the command line: the switch, and the value that it stands for.
 SWITCHES = {"source": ("renew", "renewed"), "relative_epsilon": ("absolute_epsilon", False)}
@@ -83,13 +86,39 @@ def fitted_estimator(source: Table, label: str, settings: dict[str, Any], *, reg
             with _naming_option(parameter.name):
                 parameter.check(settings[parameter.name])
     with _naming_option("metric"):  # which `fit` does not check
-        PointCloudCost(source.X[:1], source.X[:1], settings["metric"])
+        point = np.ones((1, source.X.shape[1]))
+        PointCloudCost(point, point, settings["metric"])
     targets = label_values(source, label) if regression else label_classes(source, label)
     neighbours = getattr(settings["estimator"], "n_neighbors", 1)
     if neighbours > len(source.X):
         raise UserError(f"--neighbours {neighbours} is more than the {len(source.X)} rows of {source.file}")
-    with as_user_error():
-        return kind(**settings).fit(source.X, targets)
+    with as_user_error(), _naming_columns(source):
+        model = kind(**settings).fit(source.X, targets)
+    model.columns_ = model.columns_.named(source.names)
+    return model
+
+
+def told_of_columns(columns: TableColumns) -> str:
+    """What of the source was encoded or filled in; empty if it holds numbers only and none is missing."""
+    parts = []
+    for name, found in columns.categories.items():
+        shown = ", ".join("missing" if each is None else each for each in found[:SHOWN])
+        more = len(found) + len(columns.rarer[name]) - SHOWN
+        parts.append(f"{name} holds categories ({shown}{f' and {more} more' if more > 0 else ''})")
+    if columns.missing:
+        where = ", ".join(f"{name} {count}" for name, count in columns.missing.items())
+        parts.append(f"{sum(columns.missing.values())} cells are missing ({where}), numbers are filled in by medians")
+    return "; ".join(parts)
+
+
+@contextmanager
+def _naming_columns(source: Table) -> Iterator[None]:
+    """Context manager: errors about a column name it as the file does."""
+    try:
+        yield
+    except ValueError as error:
+        told = re.sub(r"'feature (\d+)'", lambda found: repr(source.names[int(found[1])]), str(error))
+        raise ValueError(f"{source.file}: {told}") from error
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def read_source(
         raise UserError(f"{error}{hint}") from error
     except ImportError as error:
         raise UserError(str(error)) from error
-    return table, columns._replace(features=table.names)
+    return table, columns._replace(features=table.names, categories=table.categories)
 
 
 class Reader:

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from driftway.cli.estimators import Estimator
 from driftway.cli.failures import UserError, as_error_of_file
 from driftway.cli.places import Places
@@ -15,13 +18,13 @@ from driftway.files.errors import in_short
 
 
 class Pages:
-    """Takes and saves a snapshot of every step."""
+    """Takes and saves a snapshot of every step; `source` are its points as numbers."""
 
-    def __init__(self, places: Places, source: Table) -> None:
+    def __init__(self, places: Places, source: npt.NDArray[np.float64]) -> None:
         from driftway.report import Projection
 
         self._places = places
-        self._projection = Projection.fit(source.X)
+        self._projection = Projection.fit(source)
 
     def keep(self, estimator: Estimator, batch: Table, name: str, truth: Any, baseline: Estimator) -> None:
         """Saves what the report shows of the step just made, and the file of its batch.

@@ -63,7 +63,7 @@ class Run:
         self, places: Places, estimator: Estimator, source: Table, columns: Columns, *, escape: bool = True
     ) -> None:
         self.places, self.estimator, self._escape = places, estimator, escape
-        self._columns, self._pages = columns, Pages(places, source)
+        self._columns, self._pages = columns, Pages(places, estimator.encode(source.X))
         self._baseline = copy.deepcopy(estimator)
         self.ledger, self._outputs = Ledger(places.ledger), dict[Path, str]()
         self._notes: dict[str, Any] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# What is wrong with an empty cell of a feature.
-MISSING_NUMBER = "a number is missing; fill it in or remove the row"
 # Longer cells and names are shortened in messages.
 MAX_CHARACTERS = 300
 

@@ -15,6 +15,8 @@ from driftway.files.npz_archive import read_arrays
 class NpzFile:
     """The arrays of an NPZ file as columns of equal length; nothing is unpickled."""
 
+    number = float
+
     def __init__(self, name: str, content: bytes) -> None:
         if not content:
             raise TableError(name, "the file is empty")
@@ -37,6 +39,10 @@ class NpzFile:
                 raise TableError(self._name, f"{value!r} is not a number", place=self.place(0), column=name)
             matrix[:, j] = column
         return matrix, {name: [_plain(value) for value in self._columns[name].tolist()] for name in texts}
+
+    def text_columns(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold strings."""
+        return [name for name in names if self._columns[name].dtype.kind == "U"]
 
     def place(self, row: int) -> str:
         """The number of a row, from 1, as error messages name it."""

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from driftway.files.errors import MISSING_NUMBER, TableError, in_short
+from driftway.files.errors import TableError, in_short
 from driftway.files.limits import unpacked_limit
 
 # What a chunk of a column declares: its bytes before compression, and its values.
@@ -19,6 +19,8 @@ BYTES_PER_NUMBER = 8
 
 class ParquetFile:
     """The content of a Parquet file. The declared sizes are checked first, and only the wanted columns are read."""
+
+    number = float
 
     def __init__(self, name: str, content: bytes) -> None:
         _pyarrow()
@@ -31,7 +33,7 @@ class ParquetFile:
             self.names = list(self._file.schema_arrow.names)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
-        """The columns `numbers` as an array n×d, and the columns `texts` as lists with None for missing values."""
+        """The columns `numbers` as an array n×d, NaN for missing ones, and `texts` as lists, None for missing ones."""
         with self._reading():
             leaves = (self._file.schema.column(k) for k in range(len(self._file.schema)))
             # Repeated texts are kept in memory once.
@@ -42,6 +44,13 @@ class ParquetFile:
             for j, name in enumerate(numbers):
                 matrix[:, j] = self._numbers(name)
             return matrix, {name: [_plain(value) for value in _values(self._table[name])] for name in texts}
+
+    def text_columns(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold strings, or categories of any kind."""
+        pyarrow, _ = _pyarrow()
+        types, schema = pyarrow.types, self._file.schema_arrow
+        checks = (types.is_string, types.is_large_string, types.is_dictionary)
+        return [name for name in names if any(is_kind(schema.field(name).type) for is_kind in checks)]
 
     def place(self, row: int) -> str:
         """The number of a row, from 1, as error messages name it."""
@@ -83,9 +92,6 @@ class ParquetFile:
             row = next((k for k, value in enumerate(column) if value.is_valid), 0)
             value = column[row].as_py() if len(column) else None
             raise TableError(self._name, f"{value!r} is not a number", place=self.place(row), column=name)
-        if column.null_count:
-            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise TableError(self._name, MISSING_NUMBER, place=self.place(row), column=name)
         return column.cast(pyarrow.float64(), safe=False).to_numpy()
 
 

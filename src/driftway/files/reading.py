@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from driftway.files.csv_file import CsvFile
 from driftway.files.errors import TableError, in_short
+from driftway.files.kinds import holds_categories, known, numbers
 from driftway.files.limits import size_limit, unpacked_limit
 from driftway.files.npz_file import NpzFile
 from driftway.files.parquet_file import ParquetFile
@@ -41,6 +42,8 @@ class Columns(NamedTuple):
         Name of the column of ids, if it is wanted.
     needed : set of str
         Which of "label" and "id" must be in the file.
+    categories : set of str or None
+        Names of the features that hold categories, not numbers; None for those in which no value is a number.
 
     Examples
     --------
@@ -57,11 +60,12 @@ class Columns(NamedTuple):
     label: str | None = None
     id: str | None = None
     needed: frozenset[str] = frozenset({"label", "id"})
+    categories: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    r"""The content of a file: n rows of finite features, with their labels and ids if the file has them.
+    r"""The content of a file: n rows of features, with their labels and ids if the file has them.
 
     Attributes
     ----------
@@ -72,7 +76,10 @@ class Table:
     names : tuple of str
         The names of the features.
     X : array of shape (n, d)
-        The features.
+        The features: finite numbers, NaN where one is missing. If some are categories it holds objects: these as
+        texts, and None where one is missing.
+    categories : set of str
+        The names of the features that are categories.
     labels, ids : list or None
         One entry per row, None where it is missing; None if there is no such column.
     place : callable
@@ -91,7 +98,8 @@ class Table:
     file: str
     digest: str
     names: tuple[str, ...]
-    X: npt.NDArray[np.float64]
+    X: npt.NDArray[Any]
+    categories: frozenset[str]
     labels: list[Any] | None
     ids: list[Any] | None
     place: Callable[[int], str]
@@ -190,7 +198,8 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     Raises
     ------
     TableError
-        If the file cannot be read, a column is missing, or a feature is not a finite number. The message says where.
+        If the file cannot be read, a column is missing, a number is infinite, or a column has both numbers and other
+        texts. The message says where.
 
     Examples
     --------
@@ -200,9 +209,12 @@ def read_table(path: Path, columns: Columns, *, separator: str | None = None, co
     >>> table = read_table(Path("source.csv"), Columns(label="class", id="id"), content=content)
     >>> table.names, table.X.tolist(), table.labels
     (('height', 'weight'), [[1.7, 70.0], [1.9, 90.0]], ['a', 'b'])
-    >>> read_table(Path("batch.csv"), Columns(), content=b"height,weight\n1.9,heavy\n")
+    >>> read_table(Path("batch.csv"), Columns(), content=b"height,weight\n1.7,70\n1.9,heavy\n")
     Traceback (most recent call last):
-    driftway.files.errors.TableError: batch.csv: line 2, column 'weight': 'heavy' is not a number
+    driftway.files.errors.TableError: batch.csv: line 3, column 'weight': 'heavy' is not a number
+    >>> table = read_table(Path("batch.csv"), Columns(), content=b"height,colour\n1.7,red\nNA,blue\n")
+    >>> table.X.tolist(), set(table.categories)
+    ([[1.7, 'red'], [nan, 'blue']], {'colour'})
 
     """
     kind = format_of(path)
@@ -223,14 +235,44 @@ def _read(path: Path, kind: str, columns: Columns, separator: str | None, conten
     else:
         file = ParquetFile(name, content) if kind == "parquet" else NpzFile(name, content)
     features, others = _chosen(name, file.names, columns)
-    X, texts = file.load(features, others)
-    _check_rows(name, X, features, file.place)
+    wordy = file.text_columns(features)
+    if columns.categories is not None and kind == "csv":
+        wordy = [each for each in features if each in columns.categories]
+    found, texts = file.load([each for each in features if each not in wordy], [*wordy, *others])
     _check_texts(name, texts, len(content))
+    X, categories = _features(file, name, features, found, {each: texts[each] for each in wordy}, columns.categories)
+    _check_rows(name, X, features, file.place)
     digest = hashlib.sha256(content).hexdigest()
     labels, ids = (None if key is None else _with_gaps(texts.get(key)) for key in (columns.label, columns.id))
     if isinstance(file, CsvFile) and labels is not None:
         labels = _with_gaps(file.typed(labels))
-    return Table(name, digest, features, X, labels, ids, file.place)
+    return Table(name, digest, features, X, categories, labels, ids, file.place)
+
+
+def _features(
+    file: CsvFile | ParquetFile | NpzFile,
+    name: str,
+    features: tuple[str, ...],
+    found: npt.NDArray[np.float64],
+    texts: dict[str, list[Any]],
+    declared: frozenset[str] | None,
+) -> tuple[npt.NDArray[Any], frozenset[str]]:
+    """The features in their order, from columns of numbers and of texts, and which are categories."""
+    columns: dict[str, Any] = dict(zip((each for each in features if each not in texts), found.T, strict=True))
+    categories = []
+    for each, values in texts.items():
+        column = [known(value) for value in values]
+        if each in declared if declared is not None else holds_categories(name, each, column, file.number, file.place):
+            categories.append(each)
+            columns[each] = column
+        else:
+            columns[each] = numbers(name, each, column, file.number, file.place)
+    if not texts:
+        return found, frozenset()
+    X = np.empty((len(found), len(features)), dtype=object if categories else np.float64)
+    for j, each in enumerate(features):
+        X[:, j] = columns[each]
+    return X, frozenset(categories)
 
 
 def _with_gaps(values: list[Any] | None) -> list[Any] | None:
@@ -274,12 +316,12 @@ def _missing(file: str, names: list[str], name: str) -> TableError:
     return TableError(file, f"there is no column {name!r}; {hint}", column=None)
 
 
-def _check_rows(file: str, X: npt.NDArray[np.float64], names: tuple[str, ...], place: Callable[[int], str]) -> None:
+def _check_rows(file: str, X: npt.NDArray[Any], names: tuple[str, ...], place: Callable[[int], str]) -> None:
     if not len(X):
         raise TableError(file, "there are no rows")
-    finite = np.isfinite(X)
-    if not finite.all():
-        row, j = np.unravel_index(int(np.argmin(finite)), X.shape)
+    infinite = np.isinf(X) if X.dtype != object else np.isin(X, [np.inf, -np.inf])
+    if infinite.any():
+        row, j = np.unravel_index(int(np.argmax(infinite)), X.shape)
         problem = f"{X[row, j]:g} is not a finite number"
         raise TableError(file, problem, place=place(int(row)), column=names[j])
     if not (X[0] != X).any():

@@ -195,7 +195,7 @@ def take_snapshot(
     """
     if not isinstance(estimator, ContinuousTransportClassifier | ContinuousTransportRegressor):
         raise TypeError(f"estimator must be one of driftway's continuous estimators, got {type(estimator).__name__}")
-    points = np.asarray(batch, dtype=np.float64)
+    points = estimator.encode(batch)
     if not len(estimator.history_) or len(points) != estimator.history_[-1].size:
         raise ValueError(f"batch must be that of the last partial_fit, got another one of {len(points)} points")
     carried, predicted = estimator._carried, estimator.predict(batch)
