@@ -101,7 +101,7 @@ def test_functions_of_rows_are_tasks_only_where_they_are_many(cluster: Dask) -> 
     X = total = cluster.rows(x)
     for _ in range(5):
         total = total + X
-    assert not total.value.futures
+    assert total.value.parts is None
     for _ in range(100):
         total = total + X
     np.testing.assert_array_equal(np.asarray(total), 106 * x)

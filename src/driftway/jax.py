@@ -8,7 +8,7 @@ regulariser of `driftway` is welcome too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,10 @@ try:
 except ImportError:
     raise ImportError("driftway.jax needs JAX: pip install 'driftway[jax]'") from None
 
+from driftway.derivatives import calls
 from driftway.derivatives.deferred_costs import PointCloudCost
-from driftway.derivatives.deferred_regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
-from driftway.derivatives.entropic_plan import Coupling, EntropicPlan
-from driftway.derivatives.optimal_value import OptimalValue
-from driftway.engines.engine import Engine
-from driftway.problem.solution import Solution
-from driftway.regularizers.regularizer import Regularizer
-from driftway.solvers.solver import Solver
+from driftway.derivatives.deferred_regularizers import Laplacian, TimeSmoothness, WassersteinTime
+from driftway.derivatives.differentiable import Differentiable, Double
 
 __all__ = [
     "Laplacian",
@@ -38,180 +34,82 @@ __all__ = [
     "transport_plan",
 ]
 
+WORDS = {
+    "array": "array",
+    "an array": "An array",
+    "once": ", in reverse mode",
+    "notes": """
 
-def transport_loss(
-    cost: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    epsilon: float,
-    regularizer: Deferred | Regularizer | None = None,
-    solver: Solver | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 1000,
-    engine: Engine | None = None,
-) -> jax.Array:
-    """The optimal value  min ⟨γ, C⟩ + ε H(γ) + J(γ),  differentiable in cost, positions and masses.
-
-    It works under `jax.grad`, `jax.jit` and `jax.vmap` (one problem after the other).
-
-    Parameters
-    ----------
-    cost : array (n, m) or PointCloudCost
-        C, or this module's `PointCloudCost(X, Y, metric)`, which is differentiated in X and Y.
-    a, b : array (n,), (m,), optional
-        Masses of equal total; uniform of total 1 by default. See the notes for their derivatives.
-    epsilon, regularizer : see `driftway.Problem`
-        The regularisers of this module are differentiated in their own positions as well. Under `jit`, where JAX
-        advises against calling it from its own callbacks, `Custom` is better given its gradient than `autodiff`.
-    solver, tol, max_iter, engine : see `driftway.solve`
-        The gradient is as accurate as the plan, which is about the square root of `tol`.
-
-    Returns
-    -------
-    An array with one element. It can be differentiated once, in reverse mode.
-
-    Notes
-    -----
-    By the envelope theorem one solve gives value and gradient; nothing is unrolled. b is rescaled to the total of a,
-    so that the derivative in b is zero along b; that in a includes what a larger total mass does. Through a softmax,
-    the usual way to train masses, only differences of the potentials remain.
-
-    Examples
-    --------
-    >>> import jax, jax.numpy as jnp
-    >>> from driftway.jax import PointCloudCost, transport_loss
-    >>> Y = jnp.ones((4, 2))
-    >>> loss = lambda X: transport_loss(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1)
-    >>> jax.grad(loss)(jnp.zeros((3, 2))).sum(axis=0).round(4).tolist()
-    [-2.0, -2.0]
-
-    """
-    value, arrays = OptimalValue.of(_floating, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-
-    scalar = jax.ShapeDtypeStruct((), arrays[0].dtype)
-
-    def with_gradients(*values: Any) -> list[Any]:
-        solved = value.solve(values)
-        return [value.result(solved), *value.gradients(solved)]
-
-    def primal(*values: Any) -> Any:
-        return _on_host(lambda *values: [value.result(value.solve(values))], [scalar], *values)[0]
-
-    def forward(*values: Any) -> tuple[Any, Any]:
-        result, *gradients = _on_host(with_gradients, [scalar, *map(_shape, values)], *values)
-        return result, gradients
-
-    def backward(gradients: Any, upstream: Any) -> tuple[Any, ...]:
-        return tuple((upstream * gradient).astype(gradient.dtype) for gradient in gradients)
-
-    return _differentiable(primal, forward, backward)(*arrays)
+It works under `jax.grad`, `jax.jit` and `jax.vmap` (one problem after the other). Under `jit`, where JAX advises
+against calling it from its own callbacks, `Custom` is better given its gradient than `autodiff`.""",
+    "transport_loss": """
+>>> import jax, jax.numpy as jnp
+>>> from driftway.jax import PointCloudCost, transport_loss
+>>> Y = jnp.ones((4, 2))
+>>> loss = lambda X: transport_loss(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1)
+>>> jax.grad(loss)(jnp.zeros((3, 2))).sum(axis=0).round(4).tolist()
+[-2.0, -2.0]
+""".strip(),
+    "transport_plan": """
+>>> import jax, jax.numpy as jnp
+>>> from driftway.jax import transport_plan
+>>> plan = transport_plan(1.0 - jnp.eye(2), epsilon=0.5)
+>>> bool(jnp.allclose(plan, jnp.array([[0.44, 0.06], [0.06, 0.44]]), atol=0.01))
+True
+""".strip(),
+    "entropic_plan": """
+>>> import jax, jax.numpy as jnp
+>>> from driftway.jax import entropic_plan
+>>> slope = jax.grad(lambda cost: entropic_plan(cost, epsilon=0.5)[0, 0])(1.0 - jnp.eye(2))
+>>> bool(jnp.allclose(slope, jnp.array([[-0.05, 0.05], [0.05, -0.05]]), atol=0.01))
+True
+""".strip(),
+}
 
 
-def transport_plan(
-    cost: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    epsilon: float,
-    regularizer: Deferred | Regularizer | None = None,
-    solver: Solver | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 1000,
-    engine: Engine | None = None,
-) -> jax.Array:
-    """The plan behind `transport_loss`, which is not differentiated.
+class _Jax:
+    """What is JAX's own."""
 
-    Parameters
-    ----------
-    cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine : see `transport_loss`
+    array: type[jax.Array] = jax.Array
+    words: Mapping[str, str] = WORDS
 
-    Returns
-    -------
-    An array (n, m).
+    def floating(self, value: Any, like: Any) -> Any:
+        array = jnp.asarray(value)
+        return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 
-    Examples
-    --------
-    >>> import jax, jax.numpy as jnp
-    >>> from driftway.jax import transport_plan
-    >>> plan = transport_plan(1.0 - jnp.eye(2), epsilon=0.5)
-    >>> bool(jnp.allclose(plan, jnp.array([[0.44, 0.06], [0.06, 0.44]]), atol=0.01))
-    True
+    def differentiable(self, function: Differentiable[Any], arrays: list[Any]) -> jax.Array:
+        """The function with derivatives; between the two passes JAX can keep arrays only."""
+        shape, kept = function.shapes([array.shape for array in arrays])
+        result = jax.ShapeDtypeStruct(shape, arrays[0].dtype)
+        saved = [jax.ShapeDtypeStruct(each, jnp.result_type(*arrays)) for each in kept]
+        like = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays]
 
-    """
-    value, arrays = OptimalValue.of(_floating, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-    shape = jax.ShapeDtypeStruct(value.shape(arrays), arrays[0].dtype)
-    stopped = [jax.lax.stop_gradient(array) for array in arrays]
-    return _on_host(lambda *values: [value.plan(values)], [shape], *stopped)[0]
+        def with_saved(*values: Any) -> list[Any]:
+            solved = function.solve(values)
+            return [function.result(solved), *function.saved(solved)]
 
+        def primal(*values: Any) -> Any:
+            return _on_host(lambda *values: [function.result(function.solve(values))], [result], *values)[0]
 
-def entropic_plan(
-    cost: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    epsilon: float,
-    tol: float = 1e-9,
-    max_iter: int = 100_000,
-    init: Solution | None = None,
-) -> jax.Array:
-    """The entropic plan, of  min ⟨γ, C⟩ + ε H(γ),  differentiable in cost, a and b.
+        def forward(*values: Any) -> tuple[Any, Any]:
+            value, *arrays = _on_host(with_saved, [result, *saved], *values)
+            return value, arrays
 
-    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
+        def backward(saved: Any, slope: Any) -> tuple[Any, ...]:
+            return tuple(_on_host(lambda slope, *saved: function.pull_back_saved(saved, slope), like, slope, *saved))
 
-    Parameters
-    ----------
-    cost : array (n, m)
-        C.
-    a, b : array (n,), (m,), optional
-        Masses of equal total; uniform of total 1 by default.
-    epsilon, tol, max_iter : see `driftway.sinkhorn`
-    init : Solution, optional
-        Of this or a similar problem, to start from.
+        call = jax.custom_vjp(primal)
+        call.defvjp(forward, backward)
+        value: jax.Array = call(*arrays)
+        return value
 
-    Returns
-    -------
-    An array (n, m). It can be differentiated once.
-
-    Examples
-    --------
-    >>> import jax, jax.numpy as jnp
-    >>> from driftway.jax import entropic_plan
-    >>> slope = jax.grad(lambda cost: entropic_plan(cost, epsilon=0.5)[0, 0])(1.0 - jnp.eye(2))
-    >>> bool(jnp.allclose(slope, jnp.array([[-0.05, 0.05], [0.05, -0.05]]), atol=0.01))
-    True
-
-    """
-    cost = _floating(cost)
-    a, b = (
-        jnp.full(size, 1.0 / size, cost.dtype) if mass is None else mass
-        for mass, size in zip((a, b), cost.shape, strict=True)
-    )
-    plan, arrays = EntropicPlan.of(_floating, cost, a, b, epsilon, tol, max_iter, init)
-
-    def primal(*values: Any) -> Any:
-        return _on_host(lambda *values: [plan.result(plan.solve(values))], [_shape(cost)], *values)[0]
-
-    def forward(*values: Any) -> tuple[Any, Any]:
-        gamma = primal(*values)
-        return gamma, (gamma, values)
-
-    def backward(saved: Any, upstream: Any) -> tuple[Any, ...]:
-        gamma, values = saved
-        pulled = _on_host(
-            lambda gamma, b, slope: plan.pull_back(Coupling(gamma, b), slope),
-            list(map(_shape, values)),
-            *(gamma, values[2], upstream),
-        )
-        return tuple(pulled)
-
-    return _differentiable(primal, forward, backward)(*arrays)
-
-
-def _differentiable(primal: Any, forward: Any, backward: Any) -> Any:
-    function = jax.custom_vjp(primal)
-    function.defvjp(forward, backward)
-    return function
+    def constant(
+        self, function: Callable[[Sequence[Any]], Double], shape: tuple[int, ...], arrays: list[Any]
+    ) -> jax.Array:
+        result = jax.ShapeDtypeStruct(shape, arrays[0].dtype)
+        stopped = [jax.lax.stop_gradient(array) for array in arrays]
+        value: jax.Array = _on_host(lambda *values: [function(values)], [result], *stopped)[0]
+        return value
 
 
 def _on_host(function: Callable[..., list[Any]], shapes: list[Any], *values: Any) -> list[Any]:
@@ -226,10 +124,9 @@ def _on_host(function: Callable[..., list[Any]], shapes: list[Any], *values: Any
     return [jnp.asarray(result) for result in called(*values)]
 
 
-def _floating(value: Any, like: Any = None) -> Any:
-    array = jnp.asarray(value)
-    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
-
-
-def _shape(array: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+JAX = _Jax()
+transport_loss = calls.offered(calls.transport_loss, JAX, __name__)
+transport_plan = calls.offered(calls.transport_plan, JAX, __name__)
+entropic_plan = calls.offered(calls.entropic_plan, JAX, __name__)
+# Where doctest looks for examples of functions that are made elsewhere.
+__test__ = {each.__name__: each.__doc__ or "" for each in (transport_loss, transport_plan, entropic_plan)}

@@ -7,6 +7,7 @@ and the device of the first tensor. `TimeSmoothness`, `Laplacian` and `Wasserste
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,10 @@ except ImportError:
     raise ImportError("driftway.torch needs PyTorch: pip install 'driftway[torch]'") from None
 
 from driftway.arrays.interchange import kind_of, on_host
+from driftway.derivatives import calls
 from driftway.derivatives.deferred_costs import PointCloudCost
-from driftway.derivatives.deferred_regularizers import Deferred, Laplacian, TimeSmoothness, WassersteinTime
-from driftway.derivatives.differentiable import Differentiable
-from driftway.derivatives.entropic_plan import EntropicPlan
-from driftway.derivatives.optimal_value import OptimalValue
-from driftway.engines.engine import Engine
-from driftway.problem.solution import Solution
-from driftway.regularizers.regularizer import Regularizer
-from driftway.solvers.solver import Solver
+from driftway.derivatives.deferred_regularizers import Laplacian, TimeSmoothness, WassersteinTime
+from driftway.derivatives.differentiable import Differentiable, Double
 
 __all__ = [
     "Laplacian",
@@ -37,133 +33,37 @@ __all__ = [
     "transport_plan",
 ]
 
-
-def transport_loss(
-    cost: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    epsilon: float,
-    regularizer: Deferred | Regularizer | None = None,
-    solver: Solver | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 1000,
-    engine: Engine | None = None,
-) -> torch.Tensor:
-    """The optimal value  min ⟨γ, C⟩ + ε H(γ) + J(γ),  differentiable in cost, positions and masses.
-
-    Parameters
-    ----------
-    cost : tensor (n, m) or PointCloudCost
-        C, or this module's `PointCloudCost(X, Y, metric)`, which is differentiated in X and Y.
-    a, b : tensor (n,), (m,), optional
-        Masses of equal total; uniform of total 1 by default. See the notes for their derivatives.
-    epsilon, regularizer : see `driftway.Problem`
-        The regularisers of this module are differentiated in their own positions as well.
-    solver, tol, max_iter, engine : see `driftway.solve`
-        The gradient is as accurate as the plan, which is about the square root of `tol`.
-
-    Returns
-    -------
-    A tensor with one element. It can be differentiated once.
-
-    Notes
-    -----
-    By the envelope theorem one solve gives value and gradient; nothing is unrolled. b is rescaled to the total of a,
-    so that the derivative in b is zero along b; that in a includes what a larger total mass does. Through a softmax,
-    the usual way to train masses, only differences of the potentials remain.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from driftway.torch import PointCloudCost, transport_loss
-    >>> X = torch.zeros(3, 2, dtype=torch.float64, requires_grad=True)
-    >>> Y = torch.ones(4, 2, dtype=torch.float64)
-    >>> transport_loss(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1).backward()
-    >>> X.grad.sum(dim=0).round(decimals=4).tolist()
-    [-2.0, -2.0]
-
-    """
-    value, arrays = OptimalValue.of(_tensor, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-    return _Function.apply(value, *arrays)
-
-
-def transport_plan(
-    cost: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    epsilon: float,
-    regularizer: Deferred | Regularizer | None = None,
-    solver: Solver | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 1000,
-    engine: Engine | None = None,
-) -> torch.Tensor:
-    """The plan behind `transport_loss`, which is not differentiated.
-
-    Parameters
-    ----------
-    cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine : see `transport_loss`
-
-    Returns
-    -------
-    A tensor (n, m).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from driftway.torch import transport_plan
-    >>> plan = transport_plan(1.0 - torch.eye(2, dtype=torch.float64), epsilon=0.5)
-    >>> plan.round(decimals=2).tolist()
-    [[0.44, 0.06], [0.06, 0.44]]
-
-    """
-    value, arrays = OptimalValue.of(_tensor, cost, a, b, epsilon, regularizer, solver, tol, max_iter, engine)
-    return kind_of(arrays[0]).wrap(value.plan([on_host(array) for array in arrays]))
-
-
-def entropic_plan(
-    cost: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    epsilon: float,
-    tol: float = 1e-9,
-    max_iter: int = 100_000,
-    init: Solution | None = None,
-) -> torch.Tensor:
-    """The entropic plan, of  min ⟨γ, C⟩ + ε H(γ),  differentiable in cost, a and b.
-
-    Its derivative comes from the implicit function theorem: one linear system of the smaller side's size.
-
-    Parameters
-    ----------
-    cost : tensor (n, m)
-        C.
-    a, b : tensor (n,), (m,), optional
-        Masses of equal total; uniform of total 1 by default.
-    epsilon, tol, max_iter : see `driftway.sinkhorn`
-    init : Solution, optional
-        Of this or a similar problem, to start from.
-
-    Returns
-    -------
-    A tensor (n, m). It can be differentiated once.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from driftway.torch import entropic_plan
-    >>> cost = (1.0 - torch.eye(2, dtype=torch.float64)).requires_grad_()
-    >>> plan = entropic_plan(cost, epsilon=0.5)
-    >>> plan[0, 0].backward()
-    >>> cost.grad.round(decimals=2).tolist()
-    [[-0.05, 0.05], [0.05, -0.05]]
-
-    """
-    plan, arrays = EntropicPlan.of(_tensor, cost, a, b, epsilon, tol, max_iter, init)
-    return _Function.apply(plan, *arrays)
+WORDS = {
+    "array": "tensor",
+    "an array": "A tensor",
+    "once": "",
+    "notes": "",
+    "transport_loss": """
+>>> import torch
+>>> from driftway.torch import PointCloudCost, transport_loss
+>>> X = torch.zeros(3, 2, dtype=torch.float64, requires_grad=True)
+>>> Y = torch.ones(4, 2, dtype=torch.float64)
+>>> transport_loss(PointCloudCost(X, Y, "sqeuclidean"), epsilon=0.1).backward()
+>>> X.grad.sum(dim=0).round(decimals=4).tolist()
+[-2.0, -2.0]
+""".strip(),
+    "transport_plan": """
+>>> import torch
+>>> from driftway.torch import transport_plan
+>>> plan = transport_plan(1.0 - torch.eye(2, dtype=torch.float64), epsilon=0.5)
+>>> plan.round(decimals=2).tolist()
+[[0.44, 0.06], [0.06, 0.44]]
+""".strip(),
+    "entropic_plan": """
+>>> import torch
+>>> from driftway.torch import entropic_plan
+>>> cost = (1.0 - torch.eye(2, dtype=torch.float64)).requires_grad_()
+>>> plan = entropic_plan(cost, epsilon=0.5)
+>>> plan[0, 0].backward()
+>>> cost.grad.round(decimals=2).tolist()
+[[-0.05, 0.05], [0.05, -0.05]]
+""".strip(),
+}
 
 
 class _Function(torch.autograd.Function):
@@ -188,8 +88,30 @@ class _Function(torch.autograd.Function):
         )
 
 
-def _tensor(value: Any, like: torch.Tensor | None) -> torch.Tensor:
-    """`value` as a tensor of floating-point numbers, on the device of `like` if it is no tensor yet."""
-    if not isinstance(value, torch.Tensor):
-        value = torch.as_tensor(np.asarray(value), device=None if like is None else like.device)
-    return value if value.dtype.is_floating_point else value.to(torch.float64)
+class _Torch:
+    """What is PyTorch's own."""
+
+    array: type[torch.Tensor] = torch.Tensor
+    words: Mapping[str, str] = WORDS
+
+    def floating(self, value: Any, like: torch.Tensor | None) -> torch.Tensor:
+        """The value as a tensor, on the device of `like` if it is no tensor yet."""
+        if not isinstance(value, torch.Tensor):
+            value = torch.as_tensor(np.asarray(value), device=None if like is None else like.device)
+        return value if value.dtype.is_floating_point else value.to(torch.float64)
+
+    def differentiable(self, function: Differentiable[Any], arrays: list[Any]) -> torch.Tensor:
+        return _Function.apply(function, *arrays)
+
+    def constant(
+        self, function: Callable[[Sequence[Any]], Double], shape: tuple[int, ...], arrays: list[Any]
+    ) -> torch.Tensor:
+        return kind_of(arrays[0]).wrap(function([on_host(array) for array in arrays]))
+
+
+TORCH = _Torch()
+transport_loss = calls.offered(calls.transport_loss, TORCH, __name__)
+transport_plan = calls.offered(calls.transport_plan, TORCH, __name__)
+entropic_plan = calls.offered(calls.entropic_plan, TORCH, __name__)
+# Where doctest looks for examples of functions that are made elsewhere.
+__test__ = {each.__name__: each.__doc__ or "" for each in (transport_loss, transport_plan, entropic_plan)}

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Double = npt.NDArray[np.float64]
+Shape = tuple[int, ...]
 Solved = TypeVar("Solved")
 
 # An argument as an array of floating-point numbers of a library, beside a second one if that is given.
@@ -24,6 +25,18 @@ class Differentiable(Protocol[Solved]):
 
     def result(self, solved: Solved) -> npt.ArrayLike:
         """The function's value."""
+        ...
+
+    def shapes(self, arrays: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+        """The shape of the value, and the shapes of what `saved` returns, for arrays of these shapes."""
+        ...
+
+    def saved(self, solved: Solved) -> list[Double]:
+        """Arrays that suffice for the derivatives, where nothing else can be kept."""
+        ...
+
+    def pull_back_saved(self, saved: Sequence[Any], slope: Any) -> list[Any]:
+        """`pull_back` for all arrays, from what `saved` returned."""
         ...
 
     def pull_back(self, solved: Solved, slope: Any, wanted: Sequence[bool] | None = None) -> list[Double | None]:

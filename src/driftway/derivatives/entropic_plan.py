@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from driftway.derivatives.differentiable import Floating, a_and_b
+from driftway.derivatives.differentiable import Floating, Shape, a_and_b
 from driftway.problem.solution import Solution
 from driftway.solvers.solve import sinkhorn
 
@@ -55,6 +55,19 @@ class EntropicPlan:
     def result(self, solved: Coupling) -> Double:
         """The plan."""
         return solved.gamma
+
+    def shapes(self, arrays: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+        """Of the plan, and of the plan and b."""
+        plan, *masses = arrays
+        return plan, [plan, *masses[-1:]] if self.given[1] else [plan]
+
+    def saved(self, solved: Coupling) -> list[Double]:
+        """The plan, and b where it is given."""
+        return [each for each in solved if each is not None]
+
+    def pull_back_saved(self, saved: Sequence[Any], slope: Any) -> list[Any]:
+        """The derivatives from the plan, and b where it is given."""
+        return self.pull_back(Coupling(saved[0], saved[1] if self.given[1] else None), slope)
 
     def pull_back(self, solved: Coupling, slope: Any, wanted: Sequence[bool] | None = None) -> list[Double | None]:
         """The derivatives, all of which come from one linear system, of a function that has this slope in the plan."""

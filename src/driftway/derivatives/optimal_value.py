@@ -21,7 +21,7 @@ import numpy.typing as npt
 from driftway.arrays.validation import one_of
 from driftway.derivatives import deferred_costs
 from driftway.derivatives.deferred_regularizers import Deferred
-from driftway.derivatives.differentiable import Floating, a_and_b
+from driftway.derivatives.differentiable import Floating, Shape, a_and_b
 from driftway.engines.engine import Engine
 from driftway.geometry.costs import PointCloudCost
 from driftway.plan.plan import Plan
@@ -118,6 +118,18 @@ class OptimalValue:
     def plan(self, values: Sequence[Any]) -> Double:
         """The optimal plan of these values."""
         return self.solve(values).solution.plan.array()
+
+    def shapes(self, arrays: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+        """Of the value, which is a number, and of its gradients."""
+        return (), list(arrays)
+
+    def saved(self, solved: Optimum) -> list[Double]:
+        """The gradients in all arrays."""
+        return [gradient for gradient in self.gradients(solved) if gradient is not None]
+
+    def pull_back_saved(self, saved: Sequence[Any], slope: Any) -> list[Any]:
+        """The derivatives from the gradients."""
+        return [slope * gradient for gradient in saved]
 
     def pull_back(self, solved: Optimum, slope: Any, wanted: Sequence[bool] | None = None) -> list[Double | None]:
         """The derivatives of a function that has this slope in the optimal value."""

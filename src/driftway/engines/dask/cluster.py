@@ -5,18 +5,17 @@ another worker, when the one that holds it is lost. Three things it does not do 
 
 - Functions of rows are put together until a number is wanted or they are `FUSED` many: a solver takes hundreds of
   sums and differences per sweep, and a task for each would take longer than the sweep.
-- Numbers that follow from what the workers hold are asked of them at once (`Client.run`), a third of the time of a
-  task. Whenever that fails, for whatever reason, there is a task for them.
+- Numbers that follow from what the workers hold are asked of them at once (`Client.run`), a seventh of the time of
+  tasks. Where that fails, for whatever reason, a task of Dask brings together what they follow from.
 - Whoever waits looks who is alive: Dask waits for ever for a worker to come, and gives up replacing those that it
   started itself.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -89,10 +88,11 @@ class Cluster:
                 )
             time.sleep(0.1)
 
-    def settle(self, futures: list[Any], watch: Callable[[float], None] | None = None) -> None:
-        """Waits for tasks, and checks meanwhile that workers are alive."""
+    def settle(self, futures: Iterable[Any], watch: Callable[[float], None] | None = None) -> None:
+        """Waits for tasks, checks meanwhile that workers are alive, and raises what a task has raised."""
         from distributed import wait
 
+        futures = list(futures)
         while not all(future.done() for future in futures):
             try:
                 wait(futures, timeout=TICK)
@@ -100,9 +100,12 @@ class Cluster:
                 self.alive()
                 if watch is not None:
                     watch(sum(future.done() for future in futures) / len(futures))
+        for future in futures:
+            if future.status != "finished":
+                future.result()
 
     def ask(self, payloads: dict[int, tuple[bytes, list[str]]], limit: float) -> dict[int, Any]:
-        """The values of expressions that workers have the keys of, and that are not larger than so many bytes."""
+        """The values of expressions, by shard, if a worker has all that they refer to, and they are not too large."""
         self.traffic.sent += sum(len(payload) for payload, _ in payloads.values())
         answers = self.client.run(evaluate_here, payloads, limit, on_error="return")
         return {k: value for answer in answers.values() if isinstance(answer, dict) for k, value in answer.items()}
@@ -125,9 +128,11 @@ class Cluster:
 
 
 class Value:
-    """A value of every shard: `parts`, which may be futures, or a function of other values."""
+    """A value of every shard: `parts`, which are futures or sent as they are, or a function of other values."""
 
-    def __init__(self, sharding: Sharding, parts: list[Any] | None, call: Call | None, *, futures: bool) -> None:
+    def __init__(
+        self, sharding: Sharding, parts: list[Any] | None = None, call: Call | None = None, *, futures: bool = False
+    ) -> None:
         self.sharding, self.parts, self.call, self.futures = sharding, parts, call, futures
         self.inputs = [] if call is None else _values((call.arguments, call.options))
 
@@ -151,16 +156,14 @@ class Value:
 
     def pickled(self, k: int) -> tuple[bytes, dict[str, Any]]:
         """The expression of a shard, and the futures that it refers to."""
-        import cloudpickle
-
         needed: dict[str, Any] = {}
-        return bytes(cloudpickle.dumps(self.expression(k, needed))), needed
+        return _pickle(self.expression(k, needed)), needed
 
     def expression(self, k: int, needed: dict[str, Any]) -> Any:
         """What a worker evaluates for a shard."""
 
         def each(value: Any) -> Any:
-            return value.expression(k, needed) if isinstance(value, Value | Hint) else value
+            return value.expression(k, needed) if isinstance(value, Value) else value
 
         if self.parts is None:
             assert self.call is not None
@@ -172,22 +175,6 @@ class Value:
         return Ref(part.key)
 
 
-class Hint:
-    """An optional argument: used if it is on the worker, and not part of the lineage."""
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-    def expression(self, k: int, needed: dict[str, Any]) -> Any:
-        """The hint for a shard; what is on its way is waited for, so that equal solves have equal bits."""
-        own: dict[str, Any] = {}
-        expression = self.value.expression(k, own)
-        if all(future.done() for future in own.values()):
-            return shard.Hint(expression, tuple(own))
-        needed.update(own)
-        return expression
-
-
 class Sharding:
     """Consecutive rows shared among workers, each shard with its home."""
 
@@ -195,38 +182,40 @@ class Sharding:
         self.cluster, self.bounds, self.homes = cluster, bounds, homes
         self.rows = bounds[-1].stop if bounds else 0
         # Arrays that come again and again, by what is in them.
-        self.sent: OrderedDict[bytes, Any] = OrderedDict()
+        self.sent: OrderedDict[str, Any] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self.bounds)
 
     @property
-    def first(self) -> Value:
-        """The first row of every shard."""
-        return Value(self, [bound.start for bound in self.bounds], None, futures=False)
-
-    @property
-    def count(self) -> Value:
-        """The number of rows of every shard."""
-        return Value(self, [bound.stop - bound.start for bound in self.bounds], None, futures=False)
+    def place(self) -> Value:
+        """The rows of every shard, as a slice."""
+        return Value(self, list(self.bounds))
 
     def value(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Value:
         """A function of values, to be computed when it is wanted."""
-        value = Value(self, None, Call(function, arguments, options), futures=False)
+        value = Value(self, call=Call(function, arguments, options))
         while value.size > FUSED:
             max(value.inputs, key=lambda each: each.size).computed()
         return value
 
-    def by_rows(self, array: Any) -> Value:
+    def by_rows(self, array: Any) -> Any:
         """The rows of an array of the client, sent to their shards; or those that are with the workers already."""
-        if is_remote(array):
-            value: Value = array.value
-            return value
-        return Value(self, [np.ascontiguousarray(array[bound]) for bound in self.bounds], None, futures=False)
+        if array is None or is_remote(array):
+            return None if array is None else array.value
+        return Value(self, [np.ascontiguousarray(array[bound]) for bound in self.bounds])
+
+    def hint(self, value: Value) -> Value:
+        """A value for who can do without it: used where it lies, and `None` where it was lost, so that nobody
+        computes it again for this; what is on its way is waited for, so that equal solves have equal bits.
+        """
+        payloads, needed = self._pickled(value)
+        self.cluster.settle(needed.values())
+        return self.value(shard.hinted, Value(self, [payloads[k] for k in range(len(self))]))
 
     def source(self, futures: list[Any]) -> Value:
         """Rows that are with the workers already, one future per shard, moved to the workers of the shards."""
-        return self.value(shard.same, Value(self, futures, None, futures=True)).computed()
+        return self.value(shard.same, Value(self, futures, futures=True)).computed()
 
     def everywhere(self, array: npt.NDArray[Any]) -> Any:
         """An array of the client for all shards; a large one goes from worker to worker."""
@@ -234,15 +223,15 @@ class Sharding:
             return array
         self.cluster.traffic.sent += array.nbytes * len(self)
         future = self.cluster.submit("constant", shard.same, array, home=self.homes[0])
-        return Value(self, [future] * len(self), None, futures=True)
+        return Value(self, [future] * len(self), futures=True)
 
     def steady(self, array: Any, *, by_rows: bool) -> Any:
         """An array that comes again and again: sent once, and recognised by what is in it."""
+        from dask.base import tokenize
+
         if array is None or is_remote(array):
-            return None if array is None else self.by_rows(array)
-        digest = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
-        digest.update(repr((array.shape, by_rows)).encode())
-        key = digest.digest()
+            return self.by_rows(array)
+        key = tokenize(array, by_rows)
         if key not in self.sent:
             self.sent[key] = self.by_rows(array).computed() if by_rows else self.everywhere(array.copy())
             if len(self.sent) > REMEMBERED:
@@ -252,47 +241,42 @@ class Sharding:
 
     def fetched(self, returned: list[tuple[Value, str]], watch: Callable[[float], None] | None = None) -> list[Any]:
         """Values merged over the shards, always in the order of the rows."""
-        share = Value(self, None, Call(shard.same, ([value for value, _ in returned],), {}), futures=False)
-        hows = [how for _, how in returned]
-        result = self._at_once(share, hows, watch)
-        if result is None:
+        share, hows = self.value(shard.same, [value for value, _ in returned]), [how for _, how in returned]
+        payloads, needed = self._pickled(share)
+        self.cluster.settle(needed.values(), watch)
+        small = sum(len(payload) for payload, _ in payloads.values()) <= DIRECT  # all of them go to every worker
+        found = self.cluster.ask(payloads, DIRECT / len(self)) if small else {}
+        if len(found) == len(self):
+            result = _tree([found[k] for k in range(len(self))], partial(merge, hows=hows))
+        else:  # much, or a worker was lost, or inputs lie on several, or a function failed
             result = self._by_tasks(share, hows, watch)
         # Every shard's share of a sum leaves its worker once, on the way through the tree; rows come as they are.
-        moved = (
-            np.asarray(v).nbytes * (1 if how == "rows" else len(self)) for v, how in zip(result, hows, strict=True)
-        )
-        self.cluster.traffic.received += sum(moved)
+        copies = (1 if how == "rows" else len(self) for how in hows)
+        self.cluster.traffic.received += sum(np.asarray(v).nbytes * k for v, k in zip(result, copies, strict=True))
         self.cluster.traffic.calls += 1
         return result
 
-    def _at_once(self, share: Value, hows: list[str], watch: Callable[[float], None] | None) -> list[Any] | None:
-        """The merged values asked of the workers directly; `None` if they are large or a worker lacks an input."""
-        pickled = [share.pickled(k) for k in range(len(self))]
-        if sum(len(payload) for payload, _ in pickled) > DIRECT:  # all of them go to every worker
-            return None
-        self.cluster.settle(
-            list({key: future for _, needed in pickled for key, future in needed.items()}.values()), watch
-        )
-        payloads = {k: (payload, list(needed)) for k, (payload, needed) in enumerate(pickled)}
-        found = self.cluster.ask(payloads, DIRECT / len(self))
-        if len(found) < len(self):
-            return None
-        shares: list[Any] = _tree([found[k] for k in sorted(found)], partial(merge, hows=hows))
-        return shares
-
     def _by_tasks(self, share: Value, hows: list[str], watch: Callable[[float], None] | None) -> list[Any]:
-        """The merged values as tasks of Dask: of any size, and recomputed when workers are lost."""
-        import cloudpickle
-
-        tasks, submit = share.computed().parts or [], self.cluster.submit
-        root = _tree(tasks, lambda first, second: submit("merge", merge, first, second, hows))
-        reference = {0: (bytes(cloudpickle.dumps(Ref(root.key))), [root.key])}
+        """The shards' shares as tasks of Dask, of any size, merged on the workers."""
+        submit = self.cluster.submit
+        root = _tree(share.computed().parts or [], lambda one, other: submit("merge", merge, one, other, hows))
+        reference = {0: (_pickle(Ref(root.key)), [root.key])}
         while True:
             self.cluster.settle([root], watch)
-            if root.status != "finished":
-                root.result()  # raises what a worker has raised
             if found := self.cluster.ask(reference, np.inf):
                 return list(found[0])
+
+    def _pickled(self, value: Value) -> tuple[dict[int, tuple[bytes, list[str]]], dict[str, Any]]:
+        """The expression of every shard with the keys that it refers to, and the futures of all of these keys."""
+        pickled = [value.pickled(k) for k in range(len(self))]
+        payloads = {k: (payload, list(needed)) for k, (payload, needed) in enumerate(pickled)}
+        return payloads, {key: future for _, needed in pickled for key, future in needed.items()}
+
+
+def _pickle(expression: Any) -> bytes:
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(expression))
 
 
 def _values(arguments: Any) -> list[Value]:
@@ -303,7 +287,7 @@ def _values(arguments: Any) -> list[Value]:
 
 
 def _tree(values: list[Any], join: Callable[[Any, Any], Any]) -> Any:
-    """Tree reduction: neighbours are joined pair by pair until one is left."""
+    """Neighbours are joined pair by pair until one is left, which rounds less than a running sum."""
     while len(values) > 1:
         pairs = [join(one, other) for one, other in zip(values[::2], values[1::2], strict=False)]
         values = pairs + values[2 * len(pairs) :]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from driftway.arrays.validation import finite_array, positive_integer, real_number
 from driftway.engines.cores import available_cores
 from driftway.engines.dask import shard
-from driftway.engines.dask.cluster import Cluster, Hint, Sharding, Traffic, Value
+from driftway.engines.dask.cluster import Cluster, Sharding, Traffic, Value
 from driftway.engines.dask.cost import ShardedCloudCost
 from driftway.engines.dask.rows import Rows
 from driftway.engines.engine import Engine, Kernel, Request, Sweep
@@ -51,6 +51,12 @@ class Dask(Engine):
     >>> from driftway.engines import Dask
     >>> with Dask("tcp://scheduler:8786") as engine:  # doctest: +SKIP
     ...     solution = solve(problem, engine=engine)
+    ...     print(engine.traffic, engine.dashboard, len(engine.client.nthreads()))
+    Traffic(sent=86264, received=13056, calls=58) http://scheduler:8787/status 2
+    >>> engine = Dask(workers=2)  # doctest: +SKIP
+    >>> print(engine.knows(engine.rows(np.zeros((4, 2)))))  # doctest: +SKIP
+    True
+    >>> engine.close()  # as leaving a `with` block does  # doctest: +SKIP
 
     """
 
@@ -68,7 +74,7 @@ class Dask(Engine):
         self.patience = real_number("patience", patience, minimum=0.0)
         self._cluster: Cluster | None = None
         self._owned: list[Any] = []
-        self._sharded: WeakKeyDictionary[Any, tuple[Sharding, Value]] = WeakKeyDictionary()
+        self._costs: WeakKeyDictionary[Cost, Value] = WeakKeyDictionary()
         self._host = Threads(memory=0)  # for what is an array on the client by nature
 
     def __repr__(self) -> str:
@@ -90,46 +96,22 @@ class Dask(Engine):
         self.close()
 
     def close(self) -> None:
-        """Ends the connection, and the cluster if it was started here. Leaving a `with` block does the same.
-
-        Examples
-        --------
-        >>> engine = Dask("tcp://scheduler:8786")  # doctest: +SKIP
-        >>> solution = solve(problem, engine=engine)  # doctest: +SKIP
-        >>> engine.close()  # doctest: +SKIP
-
-        """
+        """Ends the connection, and the cluster if it was started here. Leaving a `with` block does the same."""
         if self._cluster is not None:
             self._cluster.closed = True
         self._cluster = None
-        self._sharded.clear()
+        self._costs.clear()
         while self._owned:
             self._owned.pop().close()
 
     @property
     def client(self) -> Any:
-        """The `distributed.Client`, connected when it is first needed.
-
-        Examples
-        --------
-        >>> with Dask(workers=2) as engine:  # doctest: +SKIP
-        ...     print(len(engine.client.nthreads()))
-        2
-
-        """
+        """The `distributed.Client`, connected when it is first needed."""
         return self._connected.client
 
     @property
     def dashboard(self) -> str:
-        """The address of the page on which the cluster can be watched.
-
-        Examples
-        --------
-        >>> with Dask() as engine:  # doctest: +SKIP
-        ...     print(engine.dashboard)
-        http://127.0.0.1:8787/status
-
-        """
+        """The address of the page on which the cluster can be watched."""
         return str(self.client.dashboard_link)
 
     def notice(self) -> str:
@@ -137,16 +119,7 @@ class Dask(Engine):
 
     @property
     def traffic(self) -> Traffic:
-        """Bytes that have gone to the workers and come back so far, and in how many calls.
-
-        Examples
-        --------
-        >>> with Dask(workers=2) as engine:  # doctest: +SKIP
-        ...     total = engine.rows(np.arange(5.0)).sum()
-        ...     print(engine.traffic.calls)
-        1
-
-        """
+        """Bytes that have gone to the workers and come back so far, and in how many calls."""
         return self._connected.traffic
 
     @property
@@ -237,49 +210,31 @@ class Dask(Engine):
         return ShardedCloudCost(X if isinstance(X, Rows) else self.rows(X), Y, metric)
 
     def knows(self, rows: object) -> bool:
-        """Whether rows are with the workers of this engine's cluster.
-
-        Parameters
-        ----------
-        rows : Rows
-
-        Returns
-        -------
-        bool
-
-        Examples
-        --------
-        >>> with Dask(workers=1) as engine, Dask(workers=1) as other:  # doctest: +SKIP
-        ...     X = engine.rows(np.zeros((4, 2)))
-        ...     print(engine.knows(X), other.knows(X))
-        True False
-
-        """
+        """Whether rows are with the workers of this engine's cluster."""
         if not isinstance(rows, Rows):
             return False
         cluster, theirs = self._cluster if self.address is None else self._connected, rows.sharding.cluster
         return cluster is not None and not theirs.closed and theirs.address == cluster.address
 
     def sweep(self, request: Request) -> Sweep:
-        if (log := _shardable(request.log)) is None:
+        log, inner = self._spread(request.log), None if request.inner is None else self._spread(request.inner)
+        if log is None or (request.inner is not None and (inner is None or not _same_cost(request.log, request.inner))):
             return self._host.sweep(request)
-        inner = None if request.inner is None else request.inner.factored
-        if request.inner is not None and (inner is None or inner.cost is not log.cost):
-            return self._host.sweep(request)
-        sharding, cost = self._shards_of(log.cost)
-        f, remainder = sharding.by_rows(request.f), request.remainder
+        sharding, remainder = log.sharding, request.remainder
+        f = sharding.by_rows(request.f)
+        if request.row_mass is not None and remainder is None:
+            f = sharding.hint(f)
         asked = {
-            "f": f if request.row_mass is None or remainder is not None else Hint(f),
             "g": sharding.everywhere(request.g),
             "row_mass": sharding.steady(request.row_mass, by_rows=True),
             "right": sharding.steady(request.right, by_rows=False),
             "left": sharding.steady(request.left, by_rows=True),
-            "remainder": None if remainder is None else _rank_one(sharding, *remainder),
+            "inner": inner,
+            "remainder": remainder and (sharding.by_rows(remainder[0]), sharding.everywhere(remainder[1])),
             "entropy": request.entropy,
             "single": request.single,
         }
-        other = None if inner is None else _coefficients(sharding, inner)
-        swept = sharding.value(shard.sweep, cost, _coefficients(sharding, log), other, asked).computed()
+        swept = sharding.value(shard.sweep, log, f, **asked).computed()
         rows = [sharding.value(getattr, swept, name) for name in ROW_PARTS]
         sums = [(sharding.value(getattr, swept, name), "sum") for name in COLUMN_PARTS]
         if not isinstance(request.f, Rows):
@@ -292,32 +247,26 @@ class Dask(Engine):
         return Sweep(own[0], own[1], columns, own[2], left, *map(float, numbers))
 
     def log_columns(self, log: Matrix, f: Double) -> Double:
-        if (factored := _shardable(log)) is None:
+        if (spread := self._spread(log)) is None:
             return self._host.log_columns(log, f)
-        return self._merged(Threads.log_columns, factored, "logaddexp", lambda sharding: (sharding.by_rows(f),))
+        return self._merged("logaddexp", Threads.log_columns, spread, spread.sharding.by_rows(f))
 
     def stored(self, log: Matrix, f: Double, g: Double, *, single: bool) -> Kernel | None:
         """`None`: rows stay where they are."""
         return None
 
     def exponential(self, log: Matrix, f: Double, g: Double) -> Double:
-        if (factored := _shardable(log)) is None:
+        if (spread := self._spread(log)) is None:
             return self._host.exponential(log, f, g)
-
-        def arguments(sharding: Sharding) -> tuple[Any, ...]:
-            return sharding.by_rows(f), sharding.everywhere(g)
-
-        return self._merged(Threads.exponential, factored, "rows", arguments)
+        potentials = spread.sharding.by_rows(f), spread.sharding.everywhere(g)
+        return self._merged("rows", Threads.exponential, spread, *potentials)
 
     def gram(self, log: Matrix, f: Double, g: Double, factors: list[Double], basis: Double) -> Double:
-        if (factored := _shardable(log)) is None:
+        if (spread := self._spread(log)) is None:
             return self._host.gram(log, f, g, factors, basis)
-
-        def arguments(sharding: Sharding) -> tuple[Any, ...]:
-            held = [sharding.by_rows(factor) for factor in factors]
-            return sharding.by_rows(f), sharding.everywhere(g), held, sharding.everywhere(basis)
-
-        return self._merged(Threads.gram, factored, "sum", arguments)
+        by_rows, everywhere = spread.sharding.by_rows, spread.sharding.everywhere
+        arguments = by_rows(f), everywhere(g), [by_rows(factor) for factor in factors], everywhere(basis)
+        return self._merged("sum", Threads.gram, spread, *arguments)
 
     def assemble(self, matrix: Matrix) -> Double:
         if (factored := matrix.factored) is not None and factored.cost.remote:
@@ -336,43 +285,36 @@ class Dask(Engine):
     def scaled(self, gamma: Double, s: Double, t: Double, u: Double, v: Double) -> Double:
         return self._host.scaled(gamma, s, t, u, v)
 
-    def _merged(
-        self, method: Callable[..., Double], log: Factored, how: str, arguments: Callable[[Sharding], tuple[Any, ...]]
-    ) -> Double:
-        """What a method returns for the rows of every shard, merged."""
-        sharding, cost = self._shards_of(log.cost)
-        value = sharding.value(shard.applied, method, cost, _coefficients(sharding, log), arguments(sharding))
-        (result,) = sharding.fetched([(value.computed(), how)], self.watch)
+    def _merged(self, how: str, method: Callable[..., Double], matrix: Value, *arguments: Any) -> Double:
+        """What a method of `Threads` returns for the rows of every shard, merged."""
+        value = matrix.sharding.value(shard.applied, method, matrix, *arguments).computed()
+        (result,) = matrix.sharding.fetched([(value, how)], self.watch)
         return np.asarray(result)
 
-    def _shards_of(self, cost: Cost) -> tuple[Sharding, Value]:
+    def _spread(self, matrix: Matrix) -> Value | None:
+        """The rows of a matrix on the workers, if they can be had from rows of arrays."""
+        if (factored := matrix.factored) is None or not (factored.cost.remote or factored.cost.split is not None):
+            return None
+        cost = self._cost(factored.cost)
+        sharding = cost.sharding
+        R, L = sharding.steady(factored.R, by_rows=False), sharding.steady(factored.L, by_rows=True)
+        P, Q = sharding.by_rows(factored.P), sharding.everywhere(factored.Q)
+        return sharding.value(Factored, cost, R, L, factored.scale, P, Q)
+
+    def _cost(self, cost: Cost) -> Value:
         """The rows of a cost on the workers, sent there when they are first needed."""
         if isinstance(cost, ShardedCloudCost):
-            return cost.X.sharding, cost.shards
-        found = self._sharded.get(cost)
-        if found is None:
+            return cost.shards
+        if (found := self._costs.get(cost)) is None:
             assert cost.split is not None
             sharding, (make, rows, others) = self._connected.shards(cost.shape[0]), cost.split
             sent = (sharding.everywhere(each) if isinstance(each, np.ndarray) else each for each in others)
-            found = self._sharded[cost] = sharding, sharding.value(make, sharding.by_rows(rows), *sent).computed()
+            found = self._costs[cost] = sharding.value(make, sharding.by_rows(rows), *sent).computed()
         return found
 
 
-def _coefficients(sharding: Sharding, matrix: Factored) -> tuple[Any, ...]:
-    """What a matrix is made of besides its cost."""
-    R, L = sharding.steady(matrix.R, by_rows=False), sharding.steady(matrix.L, by_rows=True)
-    return R, L, matrix.scale, sharding.by_rows(matrix.P), sharding.everywhere(matrix.Q)
-
-
-def _rank_one(sharding: Sharding, u: Double | None, v: Double) -> tuple[Any, Any]:
-    """The remainder u vᵀ on the workers."""
-    return None if u is None else sharding.by_rows(u), sharding.everywhere(v)
-
-
-def _shardable(log: Matrix) -> Factored | None:
-    """The matrix if its rows can be had from rows of arrays."""
-    factored = log.factored
-    return factored if factored is not None and (factored.cost.remote or factored.cost.split is not None) else None
+def _same_cost(one: Matrix, other: Matrix) -> bool:
+    return one.factored is not None and other.factored is not None and one.factored.cost is other.factored.cost
 
 
 def _beside(rows: Rows, count: int) -> Sharding:

@@ -155,7 +155,7 @@ class Rows(NDArrayOperatorsMixin, Remote):
         return self._mapped(np.ravel, (self,), {}, int(np.prod(self.shape[1:])))
 
     def reshape(self, shape: tuple[int, ...]) -> Rows:
-        value = self.sharding.value(_reshaped, self.value, self.sharding.count, shape[1:])
+        value = self.sharding.value(_reshaped, self.value, self.sharding.place, shape[1:])
         return Rows(value, np.empty((0, *shape[1:]), self.dtype))
 
     def _mapped(
@@ -204,7 +204,7 @@ class Rows(NDArrayOperatorsMixin, Remote):
     def _fetched(self, rows: slice) -> npt.NDArray[Any]:
         """Some rows as an array."""
         low, high, _ = rows.indices(self.shape[0])
-        value = self.sharding.value(_cut, self.value, self.sharding.first, low, high)
+        value = self.sharding.value(_cut, self.value, self.sharding.place, low, high)
         (result,) = self.sharding.fetched([(value, "rows")])
         return np.asarray(result)
 
@@ -287,13 +287,13 @@ def _astype(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return array.astype(dtype)
 
 
-def _reshaped(array: npt.NDArray[Any], count: int, row: tuple[int, ...]) -> npt.NDArray[Any]:
-    return array.reshape(count, *row)
+def _reshaped(array: npt.NDArray[Any], place: slice, row: tuple[int, ...]) -> npt.NDArray[Any]:
+    return array.reshape(place.stop - place.start, *row)
 
 
-def _cut(array: npt.NDArray[Any], first: int, low: int, high: int) -> npt.NDArray[Any]:
+def _cut(array: npt.NDArray[Any], place: slice, low: int, high: int) -> npt.NDArray[Any]:
     """The rows of a shard that fall between two rows of the whole array."""
-    return array[max(low - first, 0) : max(high - first, 0)]
+    return array[max(low - place.start, 0) : max(high - place.start, 0)]
 
 
 def _finite(options: dict[str, Any]) -> dict[str, Any]:

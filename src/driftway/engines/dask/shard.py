@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from driftway.engines.engine import Request, Sweep
 from driftway.engines.threads.engine import Threads
-from driftway.geometry.cost import Cost
 from driftway.geometry.matrices import Factored
 
 Double = npt.NDArray[np.float64]
@@ -44,14 +43,6 @@ class Call:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Hint:
-    """An expression of what lies on this worker; `None` where it does not, so that nobody computes it for this."""
-
-    expression: Any
-    keys: tuple[str, ...]
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
@@ -89,12 +80,15 @@ def merge(first: list[Any], second: list[Any], hows: list[str]) -> list[Any]:
     return [MERGES[how](one, other) for how, one, other in zip(hows, first, second, strict=True)]
 
 
+def hinted(pickled: tuple[bytes, list[str]]) -> Any:
+    """The value of an expression of what lies on this worker; `None` if some of it does not."""
+    (payload, keys), here = pickled, _worker().data
+    return evaluate(payload, here) if all(key in here for key in keys) else None
+
+
 def _value(expression: Any, held: Mapping[str, Any]) -> Any:
     if isinstance(expression, Ref):
         return held[expression.key]
-    if isinstance(expression, Hint):
-        here = _worker().data
-        return _value(expression.expression, here) if all(key in here for key in expression.keys) else None
     if isinstance(expression, Call):
         arguments, options = _value(expression.arguments, held), _value(expression.options, held)
         return expression.function(*arguments, **options)
@@ -114,17 +108,14 @@ def same(value: Any) -> Any:
     return value
 
 
-def sweep(cost: Cost, log: tuple[Any, ...], inner: tuple[Any, ...] | None, asked: dict[str, Any]) -> Sweep:
+def sweep(log: Factored, f: Double | None, **asked: Any) -> Sweep:
     """A sweep over the rows of a shard. A potential that is not known any more is found again by its rows."""
-    if asked["f"] is None:
-        asked = {**asked, "f": np.zeros(cost.shape[0])}
-    matrix = Factored(cost, *log)
-    return _threads().sweep(Request(matrix, inner=None if inner is None else Factored(cost, *inner), **asked))
+    return _threads().sweep(Request(log, np.zeros(log.shape[0]) if f is None else f, **asked))
 
 
-def applied(method: Callable[..., Double], cost: Cost, log: tuple[Any, ...], arguments: tuple[Any, ...]) -> Double:
+def applied(method: Callable[..., Double], log: Factored, *arguments: Any) -> Double:
     """Applies a method of `Threads` to the rows of a shard."""
-    return method(_threads(), Factored(cost, *log), *arguments)
+    return method(_threads(), log, *arguments)
 
 
 def _threads() -> Threads:
