@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from threading import Event, Thread
@@ -32,6 +34,39 @@ def adapted() -> float:
 def solved() -> bool:
     cost = np.random.default_rng(0).random((400, 400))
     return bool(solve(Problem(cost, epsilon=0.05)).converged)
+
+
+# A grandchild of a process that has solved, of a child that loaded scikit-learn after it had solved as well.
+LATE = """
+import os, sys
+import numpy as np
+from driftway import Problem, solve
+
+def adapt():
+    from driftway import ContinuousTransportClassifier
+    y = np.arange(600) % 2
+    X = np.random.default_rng(0).normal(size=(600, 20)) + 4.0 * y[:, None]
+    ContinuousTransportClassifier(hypotheses="transport").fit(X, y).partial_fit(X + 0.1).predict(X)
+
+def child():
+    solve(Problem(np.random.default_rng(0).random((60, 60)), epsilon=0.05))
+    assert "sklearn" not in sys.modules
+    adapt()
+    in_child(adapt)
+
+def in_child(job):
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            job()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+
+in_child(child)
+"""
 
 
 def in_child(job: Callable[[], object]) -> int | None:
@@ -93,6 +128,47 @@ class TestFork:
         finally:
             over.set()
             thread.join()
+
+    def test_the_thread_that_was_forked_adapts_while_another_one_of_the_child_does(self) -> None:
+        """OpenMP is kept to one thread for each thread, so that the first one to ask does not do so for the others."""
+        adapted()
+
+        def worker() -> None:
+            inside, over = Event(), Event()
+
+            def hold() -> None:
+                with single_blas():
+                    inside.set()
+                    over.wait()
+
+            thread = Thread(target=hold)
+            thread.start()
+            inside.wait()
+            try:
+                adapted()
+            finally:
+                over.set()
+
+        assert in_child(worker) == 0
+
+    def test_a_fork_inside_a_block_that_limits_blas(self) -> None:
+        """The child leaves the block that its parent had entered, and counts its own from nothing."""
+        from driftway.engines import cores
+
+        def worker() -> None:
+            block.__exit__(None, None, None)
+            assert cores._depth == 0
+            solved()
+            assert cores._before is None
+
+        block = single_blas()
+        with block:
+            assert in_child(worker) == 0
+
+    def test_a_grandchild_whose_parent_loaded_openmp_after_it_had_solved(self) -> None:
+        command = [sys.executable, "-c", LATE]
+        done = subprocess.run(command, timeout=DEADLOCKED, check=False)
+        assert done.returncode == 0
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

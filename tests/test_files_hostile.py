@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import sys
 import zipfile
 from functools import cache
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from files import contents, moons, write_stream
 
-from driftway.files import Columns, TableError, read_table, reading, write_table
+from driftway.files import Columns, TableError, read_content, read_table, reading, write_table
 from driftway.files.csv_file import CsvFile
 from driftway.files.limits import ALWAYS_ALLOWED
 
@@ -148,6 +149,64 @@ def test_a_sparse_file_is_not_read(tmp_path: Path) -> None:
         read_table(tmp_path / "batch.csv", FEATURES)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """Also where a regular file was when the folder was listed."""
+    os.mkfifo(tmp_path / "batch.csv")
+    for path in (tmp_path / "batch.csv", Path(os.devnull)):
+        with pytest.raises(TableError, match="it is no regular file; pipes and devices are not read"):
+            read_content(path)
+
+
+@pytest.mark.parametrize("grown", [-1, 1, 10**6])
+def test_no_more_is_read_than_there_was(grown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that changes its size between the look at it and the end of reading is refused."""
+    path, honest, sizes = tmp_path / "batch.csv", os.fstat, list[int]()
+    path.write_bytes(b"x" * 1000)
+
+    def fstat(file: int) -> os.stat_result:
+        found = honest(file)
+        if honest(file).st_ino == path.stat().st_ino:
+            if not sizes:
+                os.truncate(path, 1000 + grown)
+            sizes.append(found.st_size)
+        return found
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    with pytest.raises(TableError, match=r"batch\.csv: it changed while it was read"):
+        read_content(path)
+    assert sizes[0] == 1000
+
+
+def test_a_file_that_changes_while_it_is_refused_is_offered_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was wrong with half of it is not told, and one that is gone is no refused one."""
+    from driftway.cli import inputs
+
+    source, batches = write_stream(tmp_path / "in", 2)
+    folder, out, honest = tmp_path / "watched", tmp_path / "out", inputs.read_content
+    folder.mkdir()
+    whole = [(folder / path.name, path.read_bytes()) for path in batches]
+    for path, content in whole:
+        path.write_bytes(content[: len(content) // 2] + b"\n")
+
+    def read(path: Path) -> bytes:
+        content, done = honest(path), whole[0][1]
+        if path.name == batches[0].name and content != done:
+            path.write_bytes(done)
+        elif path.name == batches[1].name:
+            path.unlink()
+        return content
+
+    monkeypatch.setattr(inputs, "read_content", read)
+    given = ["adapt", str(source), "--label", "kind", "--id", "name", "--watch", str(folder), "--out", str(out)]
+    given += ["--interval", "0.001", "--until-idle", "0", "--no-report", "--hypotheses", "sensors"]
+    assert main([*given, "--estimator", "linear"]) == 0
+    assert "fields" not in capsys.readouterr().err
+    assert [path.name for path in (out / "predictions").iterdir()] == [batches[0].name]
+
+
 def test_a_watched_folder_goes_on_whatever_its_files_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Damaged files, names that are no text or too long: one line each, and nothing half-done."""
     pytest.importorskip("pyarrow")
@@ -253,6 +312,23 @@ def test_texts_that_a_spreadsheet_would_execute_are_written_behind_an_apostrophe
     assert [float(row[1]) for row in rest] == columns["number"].tolist()  # type: ignore[union-attr]
     assert [row[0] for row in rows("plain.csv")] == ["=id", *texts]
     assert read_table(tmp_path / "escaped.npz", Columns(None, None, "=id")).ids == texts
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t", "\r", "\n", "\r\n"])
+@pytest.mark.parametrize("start", ["", " ", '"', ' "'])
+def test_what_another_program_takes_for_a_cell_is_no_formula_either(separator: str, start: str, tmp_path: Path) -> None:
+    """A text may hold what separates cells in another country, where quotations inside of cells are none."""
+    text, harmless = f"x{separator}{start}=1+1", f"x{separator}{start}y=1"
+    for ending in ("csv", "tsv"):
+        path = tmp_path / f"escaped.{ending}"
+        write_table(path, {"n": [1, 2], f"p_{text}": [text, harmless]}, escape=True)
+        content = path.read_bytes().decode()
+        cells = re.split(r"[,;|\t\r\n]", content)
+        assert not [cell for cell in cells if re.match(r'[ "]*=', cell)], content
+        assert read_table(path, Columns(("n",), None, f"p_x{separator}'{start}=1+1")).ids == [
+            f"x{separator}'{start}=1+1",
+            harmless,
+        ]
 
 
 def test_predictions_are_safe_to_open_in_a_spreadsheet_unless_it_is_switched_off(tmp_path: Path) -> None:

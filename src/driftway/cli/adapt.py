@@ -189,6 +189,8 @@ def _adapt_as_they_arrive(run: Run, arrivals: Arrivals, reader: Reader, output: 
             except OSError:  # a full disk, for example, is not an error of the file
                 raise
             except Exception as error:
+                if not arrivals.unchanged(path.name):  # it is not what was refused any more, or gone
+                    continue
                 told = str(error) if isinstance(error, UserError) else f"{path}: {message_of(error)}"
                 print_message(f"driftway: {told}")
                 arrivals.refuse(path.name)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -30,10 +30,11 @@ def single_blas() -> Iterator[None]:
         _depth += 1
         _limit()
     try:
-        yield
+        with _single_openmp():
+            yield
     finally:
         with _lock:
-            _depth -= 1
+            _depth = max(_depth - 1, 0)  # a fork inside the block has started anew
             if not _depth:
                 _restore()
 
@@ -42,7 +43,7 @@ def single_blas() -> Iterator[None]:
 def free_blas() -> Iterator[None]:
     """Gives BLAS its threads back inside a `with` block, for large products that nobody else shares."""
     with _lock:
-        if not _forked:
+        if _survivor is None:
             _restore()
     try:
         yield
@@ -52,11 +53,34 @@ def free_blas() -> Iterator[None]:
                 _limit()
 
 
+@contextmanager
+def _single_openmp() -> Iterator[None]:
+    """Keeps OpenMP to one thread in the thread that came through a fork.
+
+    OpenMP counts threads for each thread that asks for some, and so does it keep them. Only the thread that came
+    through the fork waits for threads that are gone; those that the child starts have their own.
+    """
+    global _in_openmp
+    if get_ident() != _survivor or _in_openmp:
+        yield
+        return
+    _in_openmp, libraries = True, _loaded("openmp")
+    before = [library.get_num_threads() for library in libraries]
+    for library in libraries:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        _in_openmp = False
+        for library, threads in zip(libraries, before, strict=True):
+            library.set_num_threads(threads)
+
+
 def _limit() -> None:
     global _before
     if _before is None:  # else it is so already; asking BLAS again would cost more than a small product
-        _before = [library.get_num_threads() for library in _limited(_forked)]
-        for library in _limited(_forked):
+        _before = [library.get_num_threads() for library in _loaded("blas")]
+        for library in _loaded("blas"):
             library.set_num_threads(1)
 
 
@@ -64,27 +88,30 @@ def _restore() -> None:
     global _before
     before, _before = _before, None
     if before is not None:
-        for library, threads in zip(_limited(_forked), before, strict=True):
+        for library, threads in zip(_loaded("blas"), before, strict=True):
             library.set_num_threads(threads)
 
 
 def _in_child() -> None:
     """Start anew after a fork: the lock and the blocks may be those of threads that the child does not have."""
-    global _forked, _lock, _depth
+    global _survivor, _lock, _depth, _in_openmp
     if _before is not None:
         _restore()
-    _forked, _lock, _depth = True, Lock(), 0
+    _loaded.cache_clear()  # libraries may have been loaded since
+    _survivor, _lock, _depth, _in_openmp = get_ident(), Lock(), 0, False
 
 
-# The threads that every library had before it was limited, and in how many blocks, of whatever threads, it is.
+# The threads that every library of BLAS had before it was limited, and in how many blocks, of whatever threads, it is.
 _before: list[int] | None = None
-_depth, _lock, _forked = 0, Lock(), False
+_depth, _lock = 0, Lock()
+# The thread that came through a fork, if the process was forked, and whether it is in a block that limits OpenMP.
+_survivor: int | None = None
+_in_openmp = False
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
 @cache
-def _limited(forked: bool) -> list[Any]:
-    """The libraries that are loaded: those of BLAS, and after a fork those of OpenMP."""
-    every = ThreadpoolController()
-    return list((every if forked else every.select(user_api="blas")).lib_controllers)
+def _loaded(kind: str) -> list[Any]:
+    """The libraries of this kind, "blas" or "openmp", that were loaded when they were first asked for."""
+    return list(ThreadpoolController().select(user_api=kind).lib_controllers)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,7 +141,8 @@ def format_of(path: Path) -> str:
 def read_content(path: Path) -> bytes:
     """The bytes of a file, if they fit into memory.
 
-    The size is checked first, since a sparse file may be far larger than the space it takes on the disk.
+    The size is checked first, since a sparse file may be far larger than the space it takes on the disk, and no more is
+    read, since a file may grow faster than it is read.
 
     Parameters
     ----------
@@ -152,7 +155,7 @@ def read_content(path: Path) -> bytes:
     Raises
     ------
     TableError
-        If the file does not exist, cannot be read, or is too large.
+        If the file does not exist, cannot be read, is too large, is a pipe or a device, or changes while it is read.
 
     Examples
     --------
@@ -164,16 +167,28 @@ def read_content(path: Path) -> bytes:
 
     """
     try:
-        size, limit = path.stat().st_size, size_limit()
-        if size > limit:
-            raise TableError(str(path), f"the file is too large: {size} bytes, at most {limit:.0f} fit into memory")
-        return path.read_bytes()
+        with open(path, "rb", opener=_opened_at_once) as file:
+            found, limit = os.fstat(file.fileno()), size_limit()
+            if not S_ISREG(found.st_mode):
+                raise TableError(str(path), "it is no regular file; pipes and devices are not read")
+            if found.st_size > limit:
+                told = f"the file is too large: {found.st_size} bytes, at most {limit:.0f} fit into memory"
+                raise TableError(str(path), told)
+            content = file.read(found.st_size) if found.st_size else b""
+            if len(content) != found.st_size or os.fstat(file.fileno()).st_size != found.st_size:
+                raise TableError(str(path), "it changed while it was read")
+        return content
     except FileNotFoundError:
         raise TableError(str(path), "there is no such file") from None
     except OSError as error:
         raise TableError(str(path), f"cannot be read ({error.strerror or error})") from None
     except MemoryError:
         raise TableError(str(path), "cannot be read (out of memory)") from None
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    """Opens a file without waiting, as the opening of a pipe would do, for somebody who writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_table(path: Path, columns: Columns, *, separator: str | None = None, content: bytes | None = None) -> Table:

@@ -18,7 +18,10 @@ from driftway.files.parquet_file import write_parquet
 from driftway.files.reading import format_of
 
 # A spreadsheet may execute cells that begin so: with the full-width signs of East Asian keyboards, too.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
+# Where one may begin: at the beginning of a cell, and after what another program takes for its end. Each of these
+# separates cells in some country or program, whatever the file was written with.
+FORMULA = re.compile(rf"^(?=[\t\r\n])|(?:^|(?<=[,;|\t\r\n]))(?=[ \"]*[{SIGNS}])")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -138,7 +141,7 @@ def _shown(value: Any) -> Any:
 
 
 def _escaped(value: Any) -> Any:
-    """The value, with an apostrophe before a text that a spreadsheet would take for a formula."""
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(value):
-        return f"'{value}"
+    """The value, with an apostrophe before whatever a spreadsheet would take for the beginning of a formula."""
+    if isinstance(value, str) and not NUMBER.fullmatch(value):
+        return FORMULA.sub("'", value)
     return _shown(value)
