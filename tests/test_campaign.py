@@ -62,7 +62,23 @@ FOUND: dict[str, Spec] = {
         "terms": [["square", 18.8]],
         "runs": [["Accelerated", "torch32"]],
     },
+    "a plan in float32 was rounded to one of 4e-5 above the value that was certified": {
+        "seed": 1153177544,
+        "m": 12,
+        "cost_exponent": 1.814,
+        "epsilon": 0.0137,
+        "iterations": 200,
+        "runs": [["DualAscent", "torch32"]],
+    },
 }
+
+
+def test_a_plan_that_overflows_beside_another_regulariser_is_refused_as_such() -> None:
+    """A Laplacian of a mass of 1e-17 makes steps that overflow; the images of the other J were blamed for it."""
+    terms = [["wasserstein", 1.0], ["laplacian-target", 1.0]]
+    outcome = problems.run({**PLAIN, "seed": 1301971396, "n": 2, "m": 2, "tiny_column": 17.2, "terms": terms})
+    assert not outcome.failures
+    assert outcome.counts == {"refused": 1}
 
 
 @pytest.mark.parametrize("found", FOUND)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from driftway import (
+    ConditionalGradient,
     ForwardBackward,
     GroupLasso,
     PointCloudCost,
@@ -21,7 +22,7 @@ from driftway import (
 )
 from driftway.geometry import Dense
 from driftway.plan.sinkhorn import balance
-from driftway.solvers import DualAscent
+from driftway.solvers import DualAscent, loop
 
 pytest.importorskip("torch")
 
@@ -99,6 +100,33 @@ def test_a_slow_solve_in_float32_says_so() -> None:
     assert "float64 is faster" in messages["float32"]
     assert "float64 is faster" not in messages["float64"]
     assert all("slow where J is much stronger" in message for message in messages.values())
+
+
+def test_few_iterations_of_many_inner_ones_are_said_to_be_slow_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(PointCloudCost(X, Y), epsilon=0.5, regularizer=TimeSmoothness(Y, PREVIOUS, 0.1))
+    messages = []
+    for many in (10**9, 10):
+        monkeypatch.setattr(loop, "MANY_INNER", many)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = solve(problem, ConditionalGradient(), tol=1e-3, engine=engine("float32"))
+        assert found.converged
+        assert found.n_iter < loop.MANY_IN_SINGLE
+        messages.append(found.message)
+    assert ["float64 is faster" in message for message in messages] == [False, True]
+    assert ["each a Sinkhorn solve" in message for message in messages] == [False, True]
+
+
+def test_a_plan_in_float32_is_rounded_to_one_of_the_value_that_is_certified() -> None:
+    """Sums were lowered by what potentials of any size may need, and so much mass cost 4e-5 of the value."""
+    rng = np.random.default_rng(1)
+    a, b = rng.dirichlet(np.full(5, 3.0)), rng.dirichlet(np.full(12, 3.0))
+    cost, epsilon = 64.0 * rng.random((5, 12)), 0.9
+    ours = solve(Problem(cost, a, b, epsilon=epsilon), DualAscent(), tol=1e-5, engine=engine("float32"))
+    gamma = ours.plan.round().dense()
+    assert np.abs(gamma.sum(axis=1) - a).sum() + np.abs(gamma.sum(axis=0) - b).sum() < 1e-6
+    assert ours.converged
+    assert ours.value == pytest.approx((gamma * (cost + epsilon * (np.log(gamma) - 1.0))).sum(), rel=4e-6)
 
 
 def test_what_is_beyond_float32_is_infinite_there_without_a_warning() -> None:

@@ -263,7 +263,8 @@ class Plan:
         if rows is None or columns is None:
             rows, columns = self._marginals(self.f, self.g)
         # Lowered by a little more than needed, no sum ends above its mass, whatever exp rounds to.
-        margin = 1e-14 + 5.0 * self.rounding * max(1.0, self.engine.precision / DOUBLE)
+        single = self.engine.precision if self.engine.precision > DOUBLE else 0.0
+        margin = 1e-14 + 5.0 * self.rounding + single
         f, g, (u, v) = rounded(self._marginals, self.f, self.g, rows, columns, self.a, self.b, margin)
         values = None
         if self.values is not None:

@@ -164,6 +164,8 @@ class WassersteinTime(MomentRegularizer):
             assert self.a is not None
             inverse = np.divide(1.0, self.a, out=np.zeros_like(self.a), where=self.a > 0)[:, None]
             mapped = inverse * right
+            if not np.isfinite(mapped).all():  # no fault of this J, whatever else is in the sum
+                raise FloatingPointError("the images came out beyond the range of float64")
             c, engine = self.previous_masses, self._engine
             there = _transport(engine, mapped, self.a, self.previous, c, self.blur, self._warm[0])
             value, gradient, own_start = there.value, there.gradient, None

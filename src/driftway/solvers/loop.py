@@ -29,6 +29,8 @@ INNER_SHARE, INNER_FIRST = 0.1, 1e-3
 STALL_ROUNDS, STALL_EVALUATIONS = 5, 300
 # Iterations from which a message says what makes them many or expensive, in float64 and in less.
 MANY, MANY_IN_SINGLE = 100, 10
+# The same of inner iterations, which take as long as those of the default where there is nothing else in an iteration.
+MANY_INNER = 1000
 # Relative smoothness over ε from which potentials, which are as large, leave a plan fewer digits than are asked for.
 STRONG = 1e7
 
@@ -81,7 +83,8 @@ def iterate(
         reason = "rounding allows no further progress"
     if certificate.contradiction:
         reason = "rounding left no lower bound" if model.J.proven else "a lower bound came out above the value"
-    message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter)
+    inner = sum(line.inner for line in trace)
+    message = _message(model, solver, state, certificate, tol, None if converged else reason, n_iter, inner)
     f, g = (potential.astype(model.problem.dtype) for potential in certificate.potentials)
     solution = Solution(
         state.point.plan,
@@ -148,13 +151,21 @@ def _line(state: State, certificate: Certificate, seconds: float) -> Iteration:
 
 
 def _message(
-    model: Model, solver: Solver, state: State, certificate: Certificate, tol: float, reason: str | None, n_iter: int
+    model: Model,
+    solver: Solver,
+    state: State,
+    certificate: Certificate,
+    tol: float,
+    reason: str | None,
+    n_iter: int,
+    inner: int,
 ) -> str:
     held = "dense" if state.point.plan.log.factored is None else "factored"
     ran = f"{type(solver).__name__}, {held}, {n_iter} iteration{'s' * (n_iter != 1)}"
-    if n_iter >= MANY or reason is not None:
+    explained = inner >= MANY_INNER or reason is not None
+    if n_iter >= MANY or explained:
         ran += solver.expense
-    if model.engine.precision > 10.0 * DOUBLE and (n_iter >= MANY_IN_SINGLE or reason is not None):
+    if model.engine.precision > 10.0 * DOUBLE and (n_iter >= MANY_IN_SINGLE or explained):
         ran += ", slow where float32 leaves no more digits: float64 is faster then"
     kind = "gap" if model.J.convex else "stationarity gap"
     if reason is None:
