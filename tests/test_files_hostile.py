@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import subprocess
 import sys
 import zipfile
 from functools import cache
@@ -140,6 +141,48 @@ def test_a_parquet_file_that_lies_about_its_footer(tmp_path: Path) -> None:
         with pytest.raises(TableError, match=r"batch\.parquet: not a valid Parquet file") as refused:
             read_table(path, FEATURES)
         assert len(str(refused.value).splitlines()) == 1
+
+
+# Reads a Parquet file with each byte of its footer changed, and says so at the end, if the process lives to see it.
+FLIPS = """
+import sys
+from pathlib import Path
+from driftway.files import Columns, TableError, read_table
+
+path = Path(sys.argv[1])
+whole, taken = path.read_bytes(), 0
+for at in range(len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), len(whole)):
+    for bits in (0x01, 0x20):
+        content = whole[:at] + bytes([whole[at] ^ bits]) + whole[at + 1:]
+        try:
+            read_table(path, Columns(("east", "north"), None, "name"), content=content)
+            taken += 1
+        except TableError as error:
+            assert len(str(error).splitlines()) == 1
+print("read", taken > 0)
+"""
+
+
+def test_no_byte_of_a_parquet_footer_ends_the_process(tmp_path: Path) -> None:
+    """PyArrow ended it where sizes of chunks were asked for, so that a watched folder stopped at the file for good."""
+    pytest.importorskip("pyarrow")
+    write_table(tmp_path / "batch.parquet", moons(1)[1][0])
+    command = [sys.executable, "-c", FLIPS, str(tmp_path / "batch.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "read True\n"), done.stderr
+
+
+def test_columns_of_lists_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    """A row of them may have any number of values, which no declared number of rows limits."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    lists, records = [[0.0] * 3] * 2, [{"a": 1.0}] * 2
+    for column in (lists, records, [lists] * 2):
+        parquet.write_table(pyarrow.table({"east": column, "north": [1.0, 2.0]}), tmp_path / "batch.parquet")
+        for columns in (Columns(("east", "north")), Columns(("north",), None, "east")):
+            with pytest.raises(TableError, match=r"column .east.: its entries must be plain values, got (list|struct)"):
+                read_table(tmp_path / "batch.parquet", columns)
 
 
 def test_a_sparse_file_is_not_read(tmp_path: Path) -> None:
