@@ -172,6 +172,17 @@ def test_no_byte_of_a_parquet_footer_ends_the_process(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "read True\n"), done.stderr
 
 
+def test_a_matrix_of_more_columns_than_its_file_may_have(tmp_path: Path) -> None:
+    """Ten million columns of zeros are packed into 20 kB, and took gigabytes as arrays with names."""
+    (tmp_path / "batch.npz").write_bytes(npz({"X": np.zeros((2, 10**7), np.uint8)}, zipfile.ZIP_DEFLATED))
+    with pytest.raises(
+        TableError, match=r"10000000 columns are more than the \d+ that are allowed for a file of \d+ bytes"
+    ):
+        read_table(tmp_path / "batch.npz", Columns(("X0",)))
+    (tmp_path / "batch.npz").write_bytes(npz({"X": np.arange(80_000.0).reshape(2, -1)}))
+    assert read_table(tmp_path / "batch.npz", Columns()).X.shape == (2, 40_000)
+
+
 def test_columns_of_lists_are_refused_before_they_are_read(tmp_path: Path) -> None:
     """A row of them may have any number of values, which no declared number of rows limits."""
     pyarrow = pytest.importorskip("pyarrow")

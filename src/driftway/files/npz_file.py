@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.files.errors import TableError
+from driftway.files.limits import unpacked_limit
 from driftway.files.npz_archive import read_arrays
+
+# What a column takes beside its entries, which may be packed to next to nothing: an array, a name and their places.
+BYTES_PER_COLUMN = 500
 
 
 class NpzFile:
@@ -25,6 +30,7 @@ class NpzFile:
         except ValueError as error:
             raise TableError(name, f"not a valid NPZ file of numbers and strings ({error})") from None
         self._name = name
+        self._check_columns(arrays, len(content))
         self._columns = dict(self._vectors(arrays))
         self.names = [column for key, array in arrays.items() for column in _names(key, array)]
 
@@ -47,6 +53,12 @@ class NpzFile:
     def place(self, row: int) -> str:
         """The number of a row, from 1, as error messages name it."""
         return f"row {row + 1}"
+
+    def _check_columns(self, arrays: dict[str, npt.NDArray[Any]], size: int) -> None:
+        columns, most = sum(math.prod(array.shape[1:]) for array in arrays.values()), unpacked_limit(size)
+        if columns * BYTES_PER_COLUMN > most:
+            told = f"{columns} columns are more than the {most // BYTES_PER_COLUMN} that are allowed"
+            raise TableError(self._name, f"{told} for a file of {size} bytes")
 
     def _vectors(self, arrays: dict[str, npt.NDArray[Any]]) -> list[tuple[str, npt.NDArray[Any]]]:
         found: list[tuple[str, npt.NDArray[Any]]] = []
