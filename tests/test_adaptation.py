@@ -116,7 +116,9 @@ class TestDoNoHarm:
         # Corrected for the mix it is better than the source's own answer, and in no batch clearly worse.
         assert np.mean(found) > 0.0
         assert min(found) > -0.02
-        assert np.mean(model.history_["answer"] == "source") > 0.5
+        assert np.mean(model.history_["answer"] == "source") >= 0.5
+        # In the other batches it is answered by a map that hardly moves.
+        assert model._voices[0].fit.displacement < 0.25
 
     def test_a_shift_of_the_classes_warns_and_can_be_estimated(self) -> None:
         rng = np.random.default_rng(2)

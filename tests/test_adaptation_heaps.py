@@ -259,7 +259,9 @@ class TestFollowing:
             B, z = triangle(rng, 200, [1 / 3] * 3)
             found.append(model.partial_fit(B).score(B, z) - still(B, z))
         assert np.mean(found) > -0.01
-        assert (model.history_["track"][2:] == {"auto": "still", "transport": "clusters"}[hypotheses]).all()
+        # A turn by nearly nothing is as good.
+        expected = {"auto": ["still"], "transport": ["clusters", "turn"]}[hypotheses]
+        assert np.isin(model.history_["track"][2:], expected).all()
 
     @pytest.mark.parametrize("hypotheses", ["auto", "transport"])
     def test_a_class_may_be_away_and_come_back(self, hypotheses: str) -> None:

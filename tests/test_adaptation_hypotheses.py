@@ -416,10 +416,11 @@ class TestWithout:
         assert Sensors(view(), True, True).answering().without(0) == np.inf
 
 
-@pytest.mark.parametrize(("classes", "price"), [(2, -1.0), (4, 2.0)])
+@pytest.mark.parametrize(("classes", "price"), [(2, -1.0), (3, 0.5), (6, 5.0)])
 def test_a_free_mix_costs_more_for_every_class_beyond_two(classes: int, price: float) -> None:
     y = np.arange(100) % classes
     X = np.random.default_rng(0).normal(size=(100, 3)) + y[:, None]
     model = ContinuousTransportClassifier(LogisticRegression()).fit(X, y)
-    still, usual, free = model._tracker.panels[0].hypotheses
-    assert (still.price, usual.price, free.price) == (-2.0, 0.0, price)
+    prices = [each.price for each in model._tracker.panels[0].hypotheses]
+    # Standing still with the source's mix and a free one, moving with the source's mix and a free one.
+    assert prices == [-2.0, min(price, 2.0) - 2.0, 0.0, price]

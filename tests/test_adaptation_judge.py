@@ -139,8 +139,9 @@ class TestRivalry:
         assert not heard(on, WORSE, 40).overrules
 
     def test_it_needs_no_misfit_where_it_is_clearly_better_and_determined(self) -> None:
-        clearly = replace(USEFUL, own_expected=0.4, left=1.0, own_left=1.0)
+        clearly = replace(USEFUL, own_expected=0.4, chance=0.2, left=1.0, own_left=1.0)
         assert heard(Rivalry(), clearly, 10).overrules
+        assert not heard(Rivalry(), replace(clearly, chance=0.1), 10).overrules  # all expect badly
         assert not heard(Rivalry(), replace(clearly, size=5), 10).overrules
 
     def test_it_overrules_at_once_what_it_alone_explains(self) -> None:

@@ -39,9 +39,9 @@ DISTRUST = 1.5
 # A batch is unexplained if every hypothesis leaves this many nats, and this many times what is usual in the stream.
 UNEXPLAINED, UNUSUAL = 30.0, 5.0
 # The transported source answers if the others leave this many nats unexplained and it expected batches better by this
-# much in log-energy (a fifth); or without a misfit if it was clearly better (half the energy). It must have moved in
-# most steps, and goes on until it expects batches worse than others and three times as badly as by chance while others
-# explain them, or has moved in less than half of them.
+# much in log-energy (a fifth); or without a misfit if it was clearly better (half the energy) and expected them within
+# three times of chance. It must have moved in most steps, and goes on until it expects batches worse than others and
+# three times as badly as by chance while others explain them, or has moved in less than half of them.
 MISFITS, BETTER, CLEARLY, KEPT, LOST, MOSTLY, HALF = 3.0, 0.2, 0.7, -0.3, 1.1, 0.85, 0.5
 # The same where a batch has too few points for the numbers of its map, so that it follows chance as well.
 LARGE_MISFITS = 10.0
@@ -86,22 +86,19 @@ def judged(beliefs: Beliefs, hypotheses: Sequence[Hypothesis], fits: Sequence[Fi
     memory = MEMORY if beliefs.heard else 0.0
     misfits = memory * beliefs.misfits + (1.0 - memory) * np.array([fit.misfit for fit in fits])
     energies = memory * beliefs.energies + (1.0 - memory) * np.array([fit.energy for fit in fits])
-    return Beliefs(misfits, energies, _shares(hypotheses, misfits, misfits + energies), beliefs.heard + 1)
+    return Beliefs(misfits, energies, _shares(hypotheses, misfits + energies), beliefs.heard + 1)
 
 
-def _shares(hypotheses: Sequence[Hypothesis], misfits: Double, totals: Double) -> Double:
+def _shares(hypotheses: Sequence[Hypothesis], totals: Double) -> Double:
+    """A quasi-likelihood ratio, less the prices: between mixes, and between standing still and moving."""
     moves = np.array([hypothesis.moves for hypothesis in hypotheses])
     price = np.array([hypothesis.price for hypothesis in hypotheses])
+    costs = totals / max(1.0, totals.min() / USUAL) + price
+    stays = expit(costs[moves].min(initial=np.inf) - costs[~moves].min(initial=np.inf)) if (~moves).any() else 0.0
     shares = np.zeros(len(hypotheses))
-    if moves.any():
-        # Between mixes: a quasi-likelihood ratio, less the price.
-        shares[moves] = softmax(-(totals[moves] / _distrust(totals[moves].min()) + price[moves]))
-    if (~moves).any():
-        still, moving = totals[~moves].min(), totals[moves].min() if moves.any() else np.inf
-        dispersion = max(1.0, min(still, moving) / USUAL)
-        stays = float(expit((moving - still) / dispersion - price[~moves].min()))
-        shares[moves] *= 1.0 - stays
-        shares[~moves] = stays * softmax(-totals[~moves])
+    for group, share in ((moves, 1.0 - stays), (~moves, stays)):
+        if group.any():
+            shares[group] = share * softmax(-(totals[group] / _distrust(totals[group].min()) + price[group]))
     return shares
 
 
@@ -206,7 +203,7 @@ class Rivalry:
             expects = advantage > KEPT or surprise < LOST
             overrules = (expects or left > LARGE_MISFITS) and adapting > HALF
         else:
-            clearly = contest.determined and advantage > CLEARLY
+            clearly = contest.determined and advantage > CLEARLY and surprise < LOST
             lost = left > (MISFITS if contest.determined else LARGE_MISFITS)
             overrules = adapting > MOSTLY and (contest.explains or clearly or (lost and advantage > BETTER))
         return Rivalry(advantage, surprise, adapting, left, self.batches + 1, bool(overrules and contest.moves))

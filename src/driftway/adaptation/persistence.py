@@ -19,7 +19,7 @@ from driftway.files.atomic import replacing
 from driftway.files.errors import in_short, shortened
 from driftway.files.npz_archive import read_arrays
 
-FORMAT, VERSION = "driftway adaptation", 2
+FORMAT, VERSION = "driftway adaptation", 3
 # What a header holds beside these.
 HEADER: dict[str, type] = {"kind": str, "parameters": dict, "history": dict, "seen": int, "notes": dict}
 # Our own objects that may be parameters.

@@ -58,13 +58,16 @@ class Panel:
 
     @classmethod
     def of(cls, view: SourceView, stay: bool) -> Panel:
-        """Nothing moves and the mix is free (if it may `stay`); sensors age and the mix is the source's; both at once.
+        """Nothing moves (if it may `stay`) or sensors age, each with the source's mix and with a free one.
 
         For a regression the inputs may be selected as well where nothing moves.
         """
         moving = Sensors(view, True, False), Sensors(view, True, True)
-        still = Selected(view, False, True) if view.answers.classes is None else Sensors(view, False, True)
-        return cls((still, *moving) if stay else moving, view.share)
+        if view.answers.classes is None:
+            still: tuple[Hypothesis, ...] = (Selected(view, False, True),)
+        else:
+            still = Sensors(view, False, False), Sensors(view, False, True)
+        return cls((*still, *moving) if stay else moving, view.share)
 
 
 @dataclass(frozen=True, eq=False)

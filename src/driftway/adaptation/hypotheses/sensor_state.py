@@ -84,7 +84,6 @@ class SensorState:
         last, step, *before = (Map(log_gain, offset) for log_gain, offset in maps)
         shift, gain, seen = shapes.take("steps", "3", least=0.0)
         steps, misfits = Steps(float(shift), float(gain), int(seen)), shapes.take("misfits", "l", infinite=True)
-        # States of before have none.
-        ratio, batches = shapes.take("evidence", "2", least=0.0) if "evidence" in shapes else (0.0, 0.0)
+        ratio, batches = shapes.take("evidence", "2", least=0.0)
         evidence = MixEvidence(float(ratio), int(batches))
         return cls(last, shapes.shares("mix", "g"), step, tuple(before), steps, tuple(map(float, misfits)), evidence)

@@ -31,10 +31,11 @@ MISFITS = 5
 # The misfit in nats beyond which a hypothesis is trusted less with the mix that answers are corrected for.
 WELL_FITTED = 2.0
 # The evidence in nats that those who move must have over those who stay (odds of seven to one): doubt is no reason.
+# Those who stay with a free mix of many classes have none: such a mix explains a motion nearly as well.
 HEAD_START = 2.0
-# Among those that move, the evidence in nats that those with the source's mix must have over a free one of two classes:
-# where the mix stays both maps answer as well; where it changed, the one with the source's is wrong. And what every
-# further class costs the free one, which fits more by chance.
+# The evidence in nats that those with the source's mix must have over a free one of two classes: where the mix stays
+# both maps answer as well; where it changed, the one with the source's is wrong. And what every further class costs the
+# free one, which fits more by chance.
 MIX_HEAD_START, FURTHER_CLASS = 1.0, 1.5
 
 
@@ -72,10 +73,15 @@ class SensorFit:
         return earned_mix(self._told, source.shares, self.mix, dispersion, len(source.points), self.state.evidence)
 
     def heard(self) -> SensorState:
-        """The state after it has answered: the estimator knows more of the mix than the discriminant directions do."""
+        """The state after it has answered: the estimator knows more of the mix than the discriminant directions do.
+
+        Whoever believes in the source's mix goes on to expect it.
+        """
         if self.view.answers.classes is None or not self.alive.all():
             return self.state
-        return replace(self.state, mix=proper(self._earned.estimated), evidence=self._earned.evidence)
+        free = self.search is not None and self.search[0].free_mix
+        mix = proper(self._earned.estimated) if free else self.state.mix
+        return replace(self.state, mix=mix, evidence=self._earned.evidence)
 
     @cached_property
     def _told(self) -> Double:
@@ -152,8 +158,12 @@ class Sensors:
 
     @property
     def price(self) -> float:
-        if not self.moves:
-            return -HEAD_START
+        if self.moves:
+            return self._price_of_mix
+        return min(self._price_of_mix, HEAD_START) - HEAD_START
+
+    @property
+    def _price_of_mix(self) -> float:
         if self.view.answers.classes is None or not self.free_mix:
             return float(self.freedom)
         return FURTHER_CLASS * (self.freedom - 1) - MIX_HEAD_START
