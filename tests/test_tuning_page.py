@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -103,3 +104,17 @@ def test_the_page_names_nothing_that_is_gone() -> None:
     for name, told in rows().items():
         assert name in FILES, name
         assert set(told) <= set(constants(FILES[name])), name
+
+
+def test_the_page_counts_the_numbers_of_the_solver() -> None:
+    """The numbers of each kind that it tells add up to how many there are."""
+    pytest.importorskip("numba")
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    pattern = (
+        r"Of these (\d+) numbers (\d+) follow .*?, (\d+) are sizes .*?, and (\d+) are guards\. The other (\d+) were"
+    )
+    found = re.search(pattern + r" chosen: (\d+) are measured below, (\d+) were measured once, and (\d+) stand", page)
+    assert found is not None
+    count, *kinds, chosen, measured, once, argued = map(int, found.groups())
+    assert count == sum(kinds) + chosen == sum(len(numbers(path)) for path in SOLVER)
+    assert chosen == measured + once + argued

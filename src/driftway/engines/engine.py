@@ -23,6 +23,10 @@ Double = npt.NDArray[np.float64]
 SAFE = (1e-200, 1e200)
 # The relative precision of float64.
 DOUBLE = 2.2e-16
+# A few roundings of float64, as a share of the numbers that a difference was taken of.
+FEW_ROUNDINGS = 1e-15
+# Masses that are a smaller share of the total are computed with in float64: products of theirs leave float32's range.
+LEAST_SINGLE_SHARE = 1e-25
 # What stands for a zero where a logarithm or a quotient is taken: near the least number with all its digits.
 TINY = 1e-300
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from driftway.engines.engine import DOUBLE
 from driftway.problem.model import Model
 from driftway.problem.point import Tangent
 from driftway.solvers.solver import State
@@ -14,7 +15,7 @@ from driftway.solvers.solver import State
 Double = npt.NDArray[np.float64]
 
 # Rounding errors of a bound, in units of the machine's precision times the magnitudes that were added up.
-ROUNDING = 64 * 2.2e-16
+ROUNDING = 64 * DOUBLE
 # And those of the entries of a plan, which are relative to its log-potentials. They have both signs: a sum of them has
 # this share of them at the most, which is five times what was seen with J up to 1e7 times as strong as the entropy.
 ENTRIES = 0.01

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from driftway.engines.engine import DOUBLE
+from driftway.plan.lbfgs import ROUNDING
 from driftway.plan.plan import Plan
+from driftway.plan.sinkhorn import IDLE_ROUNDS
 from driftway.problem.model import Model
 from driftway.problem.solution import Iteration, Solution, Trace
 from driftway.solvers.certificate import Certificate, certify, relative_gap
 from driftway.solvers.only_coupling import has_one_coupling, only_coupling
 from driftway.solvers.progress import Progress
 from driftway.solvers.slope_check import slope_error
-from driftway.solvers.solver import FINEST, NO_PROGRESS, Solver, Start, State, is_weak
+from driftway.solvers.solver import NO_PROGRESS, STAGE_LIMIT, Solver, Start, State, is_weak
 
 Callback = Callable[[Iteration, Plan], bool | None]
 
@@ -24,9 +26,6 @@ Callback = Callable[[Iteration, Plan], bool | None]
 CERTIFY_EVERY = 10
 # Inner problems are solved to this share of the certified gap, and never beyond what rounding allows.
 INNER_SHARE, INNER_FIRST = 0.1, 1e-3
-# A solver of a dual that made no progress in so many rounds and evaluations is going in circles: Newton's method does
-# in one round, and L-BFGS in some.
-STALL_ROUNDS, STALL_EVALUATIONS = 5, 300
 # Iterations from which a message says what makes them many or expensive, in float64 and in less.
 MANY, MANY_IN_SINGLE = 100, 10
 # The same of inner iterations, which take as long as those of the default where there is nothing else in an iteration.
@@ -52,7 +51,7 @@ def iterate(
     began = perf_counter()
     trace, n_iter = Trace(), 0
     direct = solver.direct and not model.J.vanishes
-    accuracy = max(INNER_SHARE * tol, FINEST if _few_steps(model, solver) else INNER_FIRST)
+    accuracy = max(INNER_SHARE * tol, ROUNDING if _few_steps(model, solver) else INNER_FIRST)
     certificate, certified_at = Certificate(math.inf, -math.inf, math.inf, (start.f, start.g)), -1
     with Progress(progress, tol, model.engine) as bar:
         alone = has_one_coupling(model)
@@ -103,7 +102,10 @@ def iterate(
 
 @dataclass
 class _Stall:
-    """How long the gap or marginal error of a direct solver has not improved."""
+    """How long the gap or marginal error of a direct solver has not improved.
+
+    It goes in circles if that takes more than a few rounds: Newton's method improves in one, and L-BFGS in some.
+    """
 
     best: float = math.inf
     since: int = 0
@@ -114,7 +116,7 @@ class _Stall:
             self.best, self.since, self.spent = distance, n_iter, 0
 
     def is_over(self, n_iter: int) -> bool:
-        return n_iter - self.since > STALL_ROUNDS and self.spent > STALL_EVALUATIONS
+        return n_iter - self.since > IDLE_ROUNDS and self.spent > STAGE_LIMIT
 
 
 def _few_steps(model: Model, solver: Solver) -> bool:
@@ -142,7 +144,7 @@ def _tighten(model: Model, state: State, certificate: Certificate, accuracy: flo
     rounding = relative_gap(model, values[1], values[0])  # what rounding onto the marginals changes
     if rounding > 0.3 * max(certificate.gap, tol) or (certificate.gap <= tol < state.point.error):
         accuracy = min(accuracy, INNER_SHARE * state.point.error)
-    return max(accuracy, FINEST)
+    return max(accuracy, ROUNDING)
 
 
 def _line(state: State, certificate: Certificate, seconds: float) -> Iteration:

@@ -19,10 +19,10 @@ Double = npt.NDArray[np.float64]
 
 # Sinkhorn iterations of one inner problem at the most; an unfinished one is carried on by the next.
 INNER_ITERATIONS = 1_000
-# Marginal errors below this are rounding.
-FINEST = 1e-14
 # A round that leaves more of the error than this made no progress.
 NO_PROGRESS = 0.9
+# A strength on the way is given up after so many evaluations; a solve, if none of as many brought it forward.
+STAGE_LIMIT = 300
 # A start whose marginals are off by more than this share of the mass is worse than none.
 WORTHLESS_START = 1.0
 # Relative smoothness over ε below which forward-backward contracts by more than four in every step.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from driftway.arrays.validation import finite_array, positive_integer, real_number
 from driftway.engines.cores import available_cores
 from driftway.engines.dask import shard
-from driftway.engines.dask.cluster import Cluster, Sharding, Traffic, Value
+from driftway.engines.dask.cluster import SOON, Cluster, Sharding, Traffic, Value
 from driftway.engines.dask.cost import ShardedCloudCost
 from driftway.engines.dask.rows import Rows
 from driftway.engines.engine import Engine, Kernel, Request, Sweep
@@ -137,7 +137,7 @@ class Dask(Engine):
                 client = distributed.Client(cluster)
                 self._owned = [cluster, client]
             elif isinstance(self.address, str):
-                client = distributed.Client(self.address, timeout=max(self.patience, 1.0))
+                client = distributed.Client(self.address, timeout=max(self.patience, SOON))
                 self._owned = [client]
             self._cluster = Cluster(client, self.patience, own=self.workers if self.address is None else 0)
         return self._cluster

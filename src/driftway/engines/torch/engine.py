@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.arrays.validation import flag, one_of, positive_integer
-from driftway.engines.engine import SAFE, Engine, Kernel, Request, Sweep
+from driftway.engines.engine import LEAST_SINGLE_SHARE, SAFE, Engine, Kernel, Request, Sweep
 from driftway.engines.threads.engine import LONG_SWEEP, SINGLE_SAFE, Threads
 from driftway.engines.torch.blocks import COPIES, Blocks, Place, Tensor
 from driftway.geometry.matrices import Matrix
 
 Double = npt.NDArray[np.float64]
 
-# Masses that are a smaller share of the total are computed with in float64: products of theirs leave float32's range.
-LEAST_SHARE = 1e-25
 # Bytes of a kernel up to which products on the host take less than the launches of a sweep, some 0.2 ms.
 SMALL_KERNEL = 2**18
 
@@ -78,12 +76,12 @@ class Torch(Engine):
     def holding(self, *masses: Double) -> Engine:
         """Itself, or in float64 if some mass is too small a share of its total for float32."""
         shares = [float(mass[mass > 0].min() / mass.sum()) for mass in masses if mass.any()]
-        if self.dtype == "float64" or min(shares, default=1.0) >= LEAST_SHARE:
+        if self.dtype == "float64" or min(shares, default=1.0) >= LEAST_SINGLE_SHARE:
             return self
         if self._device.type == "mps":
             raise ValueError(
                 f"masses cannot be represented in float32: the least is {min(shares):.1e} of the total, and device "
-                f'"mps" has no float64; leave out points of less than {LEAST_SHARE:g}'
+                f'"mps" has no float64; leave out points of less than {LEAST_SINGLE_SHARE:g}'
             )
         return Torch(self.device, "float64", self.memory, self.mixed)
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from driftway.plan.lbfgs import ROUNDING
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.conditional_gradient.mixture import Mixture, given_plan, line_search
 from driftway.solvers.sinkhorn import scaled_potentials
-from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Solver, Start, State, require_entropy
+from driftway.solvers.solver import INNER_ITERATIONS, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
@@ -72,7 +73,7 @@ class ConditionalGradient(Solver):
         f, g, inner, t = memory.f, memory.g, 0, 0.0
         # Only exactly feasible plans are mixed, or the search would trade feasibility for objective. An oracle
         # that offers no descent was not accurate enough.
-        while t == 0.0 and accuracy >= FINEST:
+        while t == 0.0 and accuracy >= ROUNDING:
             oracle, count = model.project(log, f, g, tol=accuracy, max_iter=INNER_ITERATIONS)
             f, g, inner, accuracy = oracle.f, oracle.g, inner + count, 0.01 * accuracy
             there = Mixture.of(model, memory.cost, oracle.round().array())

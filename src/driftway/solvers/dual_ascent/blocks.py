@@ -8,12 +8,10 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-Double = npt.NDArray[np.float64]
+from driftway.engines.engine import FEW_ROUNDINGS
+from driftway.plan.lbfgs import ROUNDING
 
-# The rounding error of a covariance, relative to the mean of the squares.
-COVARIANCE_ROUNDING = 1e-15
-# What is added to the ones of a correlation before its factor is taken.
-LEAST_RIDGE = 1e-14
+Double = npt.NDArray[np.float64]
 
 
 @cache
@@ -35,7 +33,7 @@ def blocks_of(
     blocks[:, second, first] = blocks[:, first, second]
     # A variance of rounding errors is none: it may have come out negative, and the block with it. What rounding may
     # have added to any entry, times r, keeps it positive definite.
-    noise = COVARIANCE_ROUNDING * r / epsilon * means[:, r:][:, first == second]
+    noise = FEW_ROUNDINGS * r / epsilon * means[:, r:][:, first == second]
     blocks[:, diagonal, diagonal] = np.maximum(blocks[:, diagonal, diagonal], 0.0) * (1.0 + 1e-9)
     blocks[:, diagonal, diagonal] += curvature + np.multiply.outer(a, damped) + noise
     return blocks
@@ -78,7 +76,7 @@ def inverse_roots_of(blocks: Double) -> Double:
     """
     r = blocks.shape[1]
     scale = 1.0 / np.sqrt(np.diagonal(blocks, axis1=1, axis2=2))
-    correlation, ridge = blocks * scale[:, :, None] * scale[:, None, :], LEAST_RIDGE
+    correlation, ridge = blocks * scale[:, :, None] * scale[:, None, :], ROUNDING
     while ridge < 1.0:
         with suppress(np.linalg.LinAlgError):
             factors = np.linalg.cholesky(correlation + ridge * np.eye(r))

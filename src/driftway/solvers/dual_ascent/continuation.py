@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from driftway.plan.lbfgs import ROUNDING, SUFFICIENT
+from driftway.solvers.solver import STAGE_LIMIT
 
 # Levenberg–Marquardt: the damping after a step that had to be halved twice, the most, the factor from one to the next.
 DAMPING, MOST_DAMPING, DAMPING_FACTOR = 1e-4, 1e3, 10.0
@@ -27,8 +28,6 @@ NEAR_REACH = 0.4
 FIRST_STRIDE, SHORTEST_STRIDE, AIMED_REACH = math.log(2.0), 0.2, 0.3
 # A stride was too long if the first step has more reach than this, or if so many evaluations do not suffice.
 LONGEST_REACH, STRIDE_EVALUATIONS = 2.0, 8
-# A strength is given up after so many evaluations.
-STAGE_LIMIT = 300
 # A column with less than this share of its mass is filled by an update of Sinkhorn's: a Newton step would be too long.
 STARVED = 0.1
 # What is added to a unit diagonal before a system is factored; what is tried next, ten times as much

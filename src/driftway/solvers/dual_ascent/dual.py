@@ -24,7 +24,7 @@ from driftway.arrays.rowwise import by_rows
 from driftway.engines.engine import Request
 from driftway.geometry.matrices import Factored
 from driftway.plan.lbfgs import SUFFICIENT
-from driftway.plan.newton import by_columns
+from driftway.plan.newton import DUAL_ROUNDING, by_columns
 from driftway.plan.plan import Plan
 from driftway.plan.sinkhorn import dot
 from driftway.problem.model import Model
@@ -36,8 +36,6 @@ Double = npt.NDArray[np.float64]
 
 # Up to this many moments the preconditioner uses their covariances, beyond it their variances.
 FEW_MOMENTS = 3
-# The rounding error of what a row adds to the dual.
-ROW_ROUNDING = 1e-13
 # Columns of a smaller share of the mass are below the rounding errors of the system for all of them.
 NEGLIGIBLE = 1e-20
 # A promised rise in units of ε that is not worth a step of a row; the sweeps that may settle rows between two steps.
@@ -248,7 +246,7 @@ def settled(model: Model, here: Place, limit: int) -> tuple[Place, int]:
     while spent < limit and (slope > SETTLED * here.epsilon * space.a).any():
         trial = P + t[:, None] * step
         there, spent = at(model, space, here.epsilon, here.g, trial, there.f), spent + 1
-        higher = there.by_row >= value + SUFFICIENT * t * slope - ROW_ROUNDING * np.abs(value)
+        higher = there.by_row >= value + SUFFICIENT * t * slope - DUAL_ROUNDING * np.abs(value)
         following = there.solved(there.residual)
         P, step = (np.where(higher[:, None], new, old) for new, old in ((trial, P), (following, step)))
         value = np.where(higher, there.by_row, value)

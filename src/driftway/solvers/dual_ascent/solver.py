@@ -17,11 +17,11 @@ from driftway.plan.lbfgs import Ascent, remaining
 from driftway.plan.sinkhorn import NEWTON_SIZE, balance
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
-from driftway.solvers.dual_ascent.continuation import STAGE_LIMIT, Continuation, ahead
+from driftway.solvers.dual_ascent.continuation import Continuation, ahead
 from driftway.solvers.dual_ascent.dual import Place, Space, SweptSteps, at, evaluator, fits
 from driftway.solvers.dual_ascent.small import CompiledSteps
 from driftway.solvers.sinkhorn import STAGE_ACCURACY
-from driftway.solvers.solver import WORTHLESS_START, Solver, Start, State, require_entropy
+from driftway.solvers.solver import STAGE_LIMIT, WORTHLESS_START, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from driftway.arrays.validation import positive_integer
 from driftway.engines.compiled.loading import numba_installed
-from driftway.engines.engine import TINY
+from driftway.engines.engine import LEAST_SINGLE_SHARE, TINY
 from driftway.engines.threads.engine import compiled_threads
 from driftway.geometry.dense import LogOf
 from driftway.plan.lbfgs import SUFFICIENT
@@ -19,12 +19,13 @@ from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.problem import Problem
 from driftway.solvers.dual_newton.dual import FINE, ROUGH, USUAL, Penalty, Place, Precision, SemiDual, compiled_kernels
+from driftway.solvers.sinkhorn import STAGE_ITERATIONS
 from driftway.solvers.solver import WORTHLESS_START, Solver, Start, State, require_entropy
 
 Double = npt.NDArray[np.float64]
 
 # The path of strengths: from this share of the problem's scale, each a third of the last, solved to a rough accuracy.
-EASY, RATIO, STAGE_ACCURACY, STAGE_LIMIT = 0.2, 3.0, 2e-2, 100
+EASY, RATIO, STAGE_ACCURACY = 0.2, 3.0, 2e-2
 # A solve ends where the gap that is expected of the rounded plan, or what its rows are off by, is so many times the
 # accuracy asked for, which is a tenth of the tolerance.
 ENOUGH = 3.0
@@ -34,8 +35,6 @@ DOUBLE_ENTRIES, FINE_ACCURACY = 2**16, 1e-9
 # the second, and the step that is to be the last is not rough; nor is one from where rows are off by no more than the
 # third, of which a rough evaluation knows little.
 ROUGH_SCORES, SQUARED, ROUGH_ERROR = 1e3, 3.0, 1e-3
-# Nor are they where a row has so small a share of the mass that its inverse, or what is divided by it, leaves float32.
-ROUGH_MASS = 1e-25
 # The damping of the first step, and its least.
 DAMPING, LEAST_DAMPING = 1e-3, 1e-9
 # Limits of the line search and of the conjugate gradients.
@@ -103,7 +102,7 @@ class DualNewton(Solver):
         penalty = _penalty(model.problem)
         assert penalty is not None
         rough = engine.mixed and model.spread <= ROUGH_SCORES * model.epsilon
-        rough = rough and model.a[model.a > 0].min() > ROUGH_MASS * model.problem.mass
+        rough = rough and model.a[model.a > 0].min() > LEAST_SINGLE_SHARE * model.problem.mass
         dual = SemiDual.of(model, penalty, rough=rough)
         last = FINE if not engine.mixed or dual.cost.size <= DOUBLE_ENTRIES or accuracy < FINE_ACCURACY else USUAL
         first = ROUGH if rough else last
@@ -172,7 +171,7 @@ def _path(dual: SemiDual, epsilon: float, first: Precision, final: Precision) ->
     theta[0] = dual.lowest / strengths[0]
     climb, last = _Climb(dual.at(strengths[0], theta, precision=first), final, spent=1), None
     for following in strengths[1:]:
-        climb.run(STAGE_ACCURACY, climb.spent + STAGE_LIMIT)
+        climb.run(STAGE_ACCURACY, climb.spent + STAGE_ITERATIONS)
         here, unit = climb.here, climb.here.epsilon / following
         theta = unit * here.theta
         if last is not None:  # potentials are smooth in ε: go on as they went

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftway.engines.engine import FEW_ROUNDINGS
 from driftway.plan.lbfgs import ROUNDING
 from driftway.plan.plan import Plan
 from driftway.problem.model import Model
 from driftway.problem.point import Point, Tangent
-from driftway.solvers.solver import FINEST, INNER_ITERATIONS, Start, State
+from driftway.solvers.solver import INNER_ITERATIONS, Start, State
 
 # Factors by which an accepted step grows, and a rejected one shrinks at the least and at the most; and how many of the
 # factors in use lie between two powers of two.
@@ -18,8 +19,8 @@ GROW, SHRINK, NOTCHES = 2.0, (0.5, 0.01), 4
 # Below this share of its terms a sum has lost all but four digits to rounding.
 LOST_DIGITS = 1e-10
 SECOND_ORDER = 1e-8  # plans of a smaller divergence, relative to the mass, are taken to see J to second order
-# A divergence below this share of the mass is rounding, and so is what asks for steps so much shorter.
-NO_MOVEMENT, SHORTEST_STEP = 1e-15, 1e-10
+# What asks for steps so much shorter than the first is rounding.
+SHORTEST_STEP = 1e-10
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Memory:
 
     def accuracy(self, wanted: float) -> float:
         """The marginal error to which the next backward step is solved."""
-        return max(min(wanted, 0.1 * self.movement), FINEST)
+        return max(min(wanted, 0.1 * self.movement), ROUNDING)
 
 
 def forward_backward(model: Model, gamma: Plan, tangent: Tangent, alpha: float, accuracy: float) -> tuple[Point, int]:
@@ -73,7 +74,7 @@ def notch(factor: float) -> float:
 
 def too_short(model: Model, divergence: float, alpha: float, first: float) -> bool:
     """Whether a step is too short to judge it by: rounding decides nothing."""
-    return divergence <= NO_MOVEMENT * model.problem.mass or alpha < SHORTEST_STEP * first
+    return divergence <= FEW_ROUNDINGS * model.problem.mass or alpha < SHORTEST_STEP * first
 
 
 def movement(model: Model, divergence: float) -> float:
