@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import json
 import warnings
-import zipfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 from driftway import ContinuousTransportClassifier, ContinuousTransportRegressor
+from tests.campaign.file_data import cut, flipped, header, members
 
 Model = ContinuousTransportClassifier | ContinuousTransportRegressor
-FOREIGN = [None, True, -1, 0, 10**30, -0.5, float("nan"), "", "=x", [], [1], {}, {"given": "f"}, [[[]]], "auto"]
-FOREIGN += [{"estimator": name, "module": "sklearn.x", "parameters": {}} for name in ("Pipeline", "system", "Ridge")]
 
 
 def states(folder: Path, *, short: bool = False) -> dict[Path, type[Model]]:
@@ -51,76 +46,8 @@ def states(folder: Path, *, short: bool = False) -> dict[Path, type[Model]]:
 
 def damaged(content: bytes, rng: np.random.Generator) -> bytes:
     """The content of a state, damaged in one of several ways."""
-    way = rng.integers(5)
-    if way == 0:
-        return _flipped(content, rng)
-    if way == 1:
-        return content[: rng.integers(len(content))]
-    with np.load(io.BytesIO(content)) as file:
-        arrays = {name: file[name] for name in file.files}
-    names = [name for name in arrays if name != "header"]
-    name = names[rng.integers(len(names))]
-    if way == 2:
-        arrays.pop(name if rng.random() < 0.9 else "header")
-    elif way == 3:
-        arrays[name] = _other(arrays[name], rng)
-    else:
-        header = json.loads(arrays["header"].tobytes())
-        _change(header, rng)
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for key, array in arrays.items():
-            with archive.open(f"{key}.npy", "w") as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
-    return out.getvalue()
-
-
-def _flipped(content: bytes, rng: np.random.Generator) -> bytes:
-    """Some bytes are others, half of the time in the directory at the end, where sizes and methods are declared."""
-    changed = bytearray(content)
-    first = 0 if rng.random() < 0.5 else max(0, len(content) - 4000)
-    for at in rng.integers(first, len(content), size=rng.integers(1, 4)):
-        changed[at] = rng.integers(256)
-    return bytes(changed)
-
-
-def _other(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """An array of another shape, type or content."""
-    numbers = array.dtype.kind in "fiu"
-    ways = [
-        lambda: array[None],
-        lambda: array.ravel()[:-1] if array.size else np.zeros(3),
-        lambda: array.astype(np.float32) if numbers else array.astype("U9"),
-        lambda: array.astype("U30"),
-        lambda: np.zeros((0,) * array.ndim),
-        lambda: np.full(array.shape, np.nan),
-        lambda: np.full(array.shape, np.inf),
-        lambda: np.full_like(array, -1 if array.dtype.kind in "fi" else 0),
-        lambda: np.full_like(array, 10**6 if numbers else 0),
-        lambda: array * 1e200 if array.dtype.kind == "f" else np.ones(array.shape, dtype=np.complex128),
-        lambda: np.zeros_like(array),
-        lambda: np.repeat(array, 2, axis=-1) if array.ndim else np.zeros(2),
-        lambda: array.T[..., ::-1] if array.ndim else np.ones(1),
-    ]
-    return ways[rng.integers(len(ways))]()
-
-
-def _change(header: dict[str, Any], rng: np.random.Generator) -> None:
-    """Some value at some depth is another one, or gone."""
-    place: Any = header
-    while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        key = keys[rng.integers(len(keys))]
-        below = place[key]
-        if isinstance(below, dict | list) and below and rng.random() < 0.8:
-            place = below
-            continue
-        if rng.random() < 0.2:
-            place.pop(key)
-        else:
-            place[key] = FOREIGN[rng.integers(len(FOREIGN))]
-        return
+    ways = (flipped, cut, members, members, header)
+    return ways[rng.integers(len(ways))](content, rng)
 
 
 def outcomes(folder: Path, rounds: int, seed: int, *, short: bool = False) -> Counter[str]:

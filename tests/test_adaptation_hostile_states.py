@@ -107,6 +107,13 @@ def test_arrays_that_do_not_fit_are_noticed_at_load(
     assert len(str(refused.value).splitlines()) == 1
 
 
+def test_a_state_without_its_header_is_refused(state: Path, tmp_path: Path) -> None:
+    with np.load(state) as file:
+        np.savez(tmp_path / "state.npz", **{name: file[name] for name in file.files if name != "header"})
+    with pytest.raises(StateError, match="damaged or was not saved by driftway"):
+        ContinuousTransportClassifier.load(tmp_path / "state.npz")
+
+
 def test_a_state_that_is_refused_changes_nothing(state: Path, tmp_path: Path) -> None:
     model = ContinuousTransportClassifier.load(state)
     before = dict(vars(model))
@@ -132,7 +139,7 @@ def test_what_is_permitted_exists(name: str) -> None:
 
 
 def test_states_damaged_at_random_are_refused_or_go_on(tmp_path: Path) -> None:
-    """The short form of `python tests/hostile_states.py ROUNDS SEED`."""
+    """The short form of `python -m tests.hostile_states ROUNDS SEED`."""
     found = outcomes(tmp_path, 200, 0, short=True)
     assert set(found) <= {"refused", "went on"}, found
     assert found["refused"] > 100
