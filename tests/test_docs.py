@@ -22,6 +22,7 @@ SECTIONS = [
     ("bridges.md", "scikit-learn"),
     ("bridges.md", "skada"),
     ("bridges.md", "river"),
+    ("bridges.md", "skops and ONNX"),
     ("bridges.md", "Arrays of other libraries"),
     ("streaming.md", None),
     ("own-regularizer.md", None),

@@ -21,8 +21,10 @@ NEEDS = [
     ("jax", "driftway.solve(driftway.Problem(C, epsilon=0.1, regularizer=driftway.Custom(f, autodiff='jax')))"),
     ("skada", "import driftway.skada"),
     ("river", "import driftway.river"),
+    ("onnx", "driftway.adaptation.PresentClassifier.of(model).to_onnx()"),
 ]
 BLOCKED = ("numba", "llvmlite", "tqdm", "ot", "torch", "jax", "jaxlib", "skada", "river", "pandas", "polars")
+BLOCKED += ("onnx", "skl2onnx", "onnxruntime")
 
 SCRIPT = f"""
 import json, sys

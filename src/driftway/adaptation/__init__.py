@@ -7,6 +7,7 @@ from driftway.adaptation.labels import Labels
 from driftway.adaptation.maps import AffineMap, BarycentricMap, KernelMap, MapModel
 from driftway.adaptation.marginals import Marginals
 from driftway.adaptation.motion import AffineMotion, MotionModel, Rest
+from driftway.adaptation.present import PresentClassifier
 from driftway.adaptation.regressor import ContinuousTransportRegressor
 from driftway.adaptation.renewal import Renewal
 from driftway.adaptation.selection import CircularScore
@@ -30,6 +31,7 @@ __all__ = [
     "MapModel",
     "Marginals",
     "MotionModel",
+    "PresentClassifier",
     "Record",
     "Renewal",
     "Rest",
