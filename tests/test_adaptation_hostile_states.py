@@ -114,6 +114,18 @@ def test_a_state_without_its_header_is_refused(state: Path, tmp_path: Path) -> N
         ContinuousTransportClassifier.load(tmp_path / "state.npz")
 
 
+@pytest.mark.parametrize("kind", ["steps", "evidence"])
+def test_more_batches_than_can_be_counted_are_noticed_at_load(kind: str, tmp_path: Path) -> None:
+    """Such a number was taken, and saving the state again failed."""
+    state = list(states(tmp_path, short=True))[1]
+    with np.load(state) as file:
+        name = next(name for name in file.files if name.startswith("state.") and name.endswith(kind))
+        counted = np.full_like(file[name], 1e149)
+    path = changed(state, tmp_path / "state.npz", **{name.replace(".", "__"): counted})
+    with pytest.raises(StateError, match=r"count .* batches"):
+        ContinuousTransportClassifier.load(path)
+
+
 def test_a_state_that_is_refused_changes_nothing(state: Path, tmp_path: Path) -> None:
     model = ContinuousTransportClassifier.load(state)
     before = dict(vars(model))

@@ -18,6 +18,8 @@ ROUNDING = 1e-6
 LARGEST = 1e150
 # The same for their logarithms.
 LARGEST_LOG = 300.0
+# What counts steps is no larger: beyond it float64 does not tell a number from the next.
+LARGEST_COUNT = 2.0**53
 
 
 class Shapes:

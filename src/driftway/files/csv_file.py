@@ -58,7 +58,8 @@ class CsvFile:
 
     def text_columns(self, names: Sequence[str]) -> list[str]:
         """Those of the columns whose first value is no number."""
-        at, found = {name: self.names.index(name) for name in names}, []
+        places = {name: j for j, name in enumerate(self.names)}
+        at, found = {name: places[name] for name in names}, []
         rows = self._rows()
         next(rows)
         for _, row in rows:

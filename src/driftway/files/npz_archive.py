@@ -112,7 +112,10 @@ def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype
     if length > MAX_HEADER_BYTES:
         raise ValueError(f"its header declares {length} bytes, more than the {MAX_HEADER_BYTES} that are allowed")
     text = file.read(length).decode("utf-8" if version == 3 else "latin1")
-    header = ast.literal_eval(text)
+    try:
+        header = ast.literal_eval(text)
+    except ValueError:  # it tells where in memory what it does not know is
+        header = None
     if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
         raise ValueError("its header does not describe an array")
     shape, order = header["shape"], header["fortran_order"]

@@ -253,7 +253,8 @@ def _read(path: Path, kind: str, columns: Columns, separator: str | None, conten
     wordy = file.text_columns(features)
     if columns.categories is not None and kind == "csv":
         wordy = [each for each in features if each in columns.categories]
-    found, texts = file.load([each for each in features if each not in wordy], [*wordy, *others])
+    other = set(wordy)  # of thousands of columns a list would be searched for each
+    found, texts = file.load([each for each in features if each not in other], [*wordy, *others])
     _check_texts(name, texts, len(content))
     X, categories = _features(file, name, features, found, {each: texts[each] for each in wordy}, columns.categories)
     _check_rows(name, X, features, file.place)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from driftway.adaptation.hypotheses.mix import MixEvidence
 from driftway.adaptation.hypotheses.time_prior import Steps
-from driftway.adaptation.shapes import LARGEST_LOG, Shapes
+from driftway.adaptation.shapes import LARGEST_COUNT, LARGEST_LOG, Shapes
 
 Double = npt.NDArray[np.float64]
 
@@ -85,5 +85,7 @@ class SensorState:
         shift, gain, seen = shapes.take("steps", "3", least=0.0)
         steps, misfits = Steps(float(shift), float(gain), int(seen)), shapes.take("misfits", "l", infinite=True)
         ratio, batches = shapes.take("evidence", "2", least=0.0)
+        if max(seen, batches) > LARGEST_COUNT:
+            raise ValueError(f"arrays 'steps' and 'evidence' count {seen:g} and {batches:g} batches")
         evidence = MixEvidence(float(ratio), int(batches))
         return cls(last, shapes.shares("mix", "g"), step, tuple(before), steps, tuple(map(float, misfits)), evidence)
