@@ -93,6 +93,7 @@ def test_headers_that_lie(kind: str, state: Path, tmp_path: Path) -> None:
         ("unit", np.zeros(2), "'unit' holds numbers from 0 to 0"),
         ("source", np.zeros(4), r"'source' has shape \(4,\)"),
         ("voices", np.array([[3, 0]]), "is damaged"),
+        ("weights", np.array([5.0]), r"'weights' holds masses of sum 5.*, one is wanted"),
         ("_received", np.zeros(3), "'_received' has shape"),
         ("header", np.frombuffer(b"[" * 100_000, np.uint8), "damaged or was not saved by driftway"),
     ],

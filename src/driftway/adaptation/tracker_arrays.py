@@ -95,7 +95,7 @@ def unpacked(
     before = [_state_in(tracker, arrays, f"before.{number}.", classes) for number in range(remembered)]
     state = replace(_state_in(tracker, arrays, "", classes), before=tuple(before))
     places = shapes.take("voices", "v2", "i", least=-1)
-    weights = shapes.shares("weights", "v") if len(places) else shapes.take("weights", "v")
+    weights = shapes.shares("weights", "v", whole=True) if len(places) else shapes.take("weights", "v")
     if tracker.panels and not len(places):
         raise ValueError("array 'voices' is empty, so nobody answers")
     voices = []
