@@ -43,9 +43,7 @@ def request(cost: Any, right: np.ndarray | None, g: np.ndarray) -> Request:
     n, m = cost.shape
     basis = np.empty((m, 0)) if right is None else right
     log = Factored.of_cost(cost, basis, np.empty((n, 0))) / -EPSILON
-    mass = getattr(cost, "uniform", None)
-    mass = np.full(n, 1.0 / n) if mass is None else mass
-    return Request(log, np.zeros_like(mass), g, row_mass=mass, right=right)
+    return Request(log, cost.constant(0.0), g, row_mass=cost.constant(1.0 / n), right=right)
 
 
 def seconds(engines: dict[str, tuple[Any, Request]], repeats: int) -> dict[str, list[float]]:

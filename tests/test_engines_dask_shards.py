@@ -14,6 +14,7 @@ from driftway import ForwardBackward, PointCloudCost, Problem, TimeSmoothness, s
 pytest.importorskip("distributed")
 
 from driftway.engines import Dask
+from driftway.engines.dask import cluster as dask_cluster
 from driftway.engines.dask.cluster import FUSED
 from driftway.engines.dask.rows import Rows
 from driftway.engines.engine import Request
@@ -53,6 +54,19 @@ def test_a_metric_that_fails_on_a_worker_says_so(cluster: Dask, error: type[Exce
     d = data(10, 5, seed=0)
     with pytest.raises(error, match="broken metric"):
         solve(Problem(PointCloudCost(d.X, d.Y, broken), epsilon=0.5), engine=cluster)
+
+
+def test_what_is_too_large_for_the_client_goes_between_workers(cluster: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns are sent to one worker, and sums are merged by tasks: to the same bits."""
+    d, rng = data(12, 5, seed=0), np.random.default_rng(1)
+    cost = cluster.cloud(d.X, d.Y)
+    log = Factored.of_cost(cost, d.Y, np.empty((12, 0))) / -0.5
+    asked = Request(log, cost.constant(0.0), rng.normal(size=5), left=rng.normal(size=(12, 2)), entropy=True)
+    direct = cluster.sweep(asked)
+    monkeypatch.setattr(dask_cluster, "DIRECT", 8)
+    around = cluster.sweep(asked)
+    for name in ("f", "rows", "columns", "right", "left", "inner", "entropy", "excess"):
+        np.testing.assert_array_equal(np.asarray(getattr(around, name)), np.asarray(getattr(direct, name)))
 
 
 def test_masses_are_put_beside_the_rows(cluster: Dask) -> None:
