@@ -43,7 +43,7 @@ def test_a_batch_of_another_stream_leaves_nothing_behind(seed: int) -> None:
 
 
 def test_transport_does_not_take_over_where_it_expects_a_batch_badly() -> None:
-    """After a batch of another stream all expect the next one badly, and whoever is a little less wrong is so by luck."""
+    """After a batch of another stream all expect the next one badly; who is a little less wrong is so by luck."""
     stage = scene(2)
     model = ContinuousTransportClassifier().fit(stage.X, stage.y)
     for batch in (stage.batches[0], stage.batches[1]):

@@ -23,6 +23,7 @@ SECTIONS = [
     ("bridges.md", "skada"),
     ("bridges.md", "river"),
     ("bridges.md", "skops and ONNX"),
+    ("bridges.md", "AnnData: cells in, plans out"),
     ("bridges.md", "Arrays of other libraries"),
     ("streaming.md", None),
     ("own-regularizer.md", None),
