@@ -128,6 +128,27 @@ def test_the_judge_catches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kind in {failure.kind for failure in problems.run(PLAIN).failures}
 
 
+def test_the_judge_catches_a_value_a_little_below_the_plan_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value may be a hundredth of the tolerance above that of its plan, and none below it."""
+    for share, caught in ((0.008, False), (-0.008, True)):
+
+        def wrong(*args, share: float = share, **options) -> Solution:
+            found = solve(*args, **{**options, "tol": 1e-12})
+            return replace(found, value=found.value + share * problems.TOL * abs(found.value))
+
+        monkeypatch.setattr(problems, "solve", wrong)
+        assert ("value of the plan" in {failure.kind for failure in problems.run(PLAIN).failures}) == caught
+
+
+def test_the_judge_lets_no_ordinary_problem_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*args, **options) -> Solution:
+        raise ValueError("the problem cannot be represented in float64")
+
+    monkeypatch.setattr(problems, "solve", refusing)
+    assert [failure.kind for failure in problems.run(PLAIN).failures] == ["exception"]
+    assert not problems.run({**PLAIN, "tiny_row": 90.0}).failures
+
+
 def test_a_false_certificate_is_caught_by_another_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default answers with the independent coupling, its right value, and a gap that is not its own."""
     spec = {**PLAIN, "runs": [("ForwardBackward", "threads")]}

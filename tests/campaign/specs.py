@@ -65,6 +65,13 @@ def draw(rng: np.random.Generator, engines: tuple[str, ...]) -> Spec:
     }
 
 
+def is_ordinary(spec: Spec) -> bool:
+    """Whether none of a problem's features is at the ends of what is allowed, so that no solve of it may be refused."""
+    plain = not (spec["tiny_row"] or spec["tiny_column"] or spec["single"])
+    near = max(abs(spec["cost_exponent"]), abs(spec["mass_exponent"])) <= 2.0
+    return plain and near and all(abs(np.log10(strength)) <= 1.5 for _, strength in spec["terms"])
+
+
 def simpler(spec: Spec) -> Iterator[Spec]:
     """Problems that are a little simpler than this one, the greatest simplifications first."""
     for run in spec["runs"] if len(spec["runs"]) > 1 else []:
