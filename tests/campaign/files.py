@@ -15,6 +15,8 @@ from .sandbox import Sandbox
 
 Spec = dict[str, Any]
 SLOW, LARGE, LONGEST = 5.0, 2**30, 2000  # seconds and bytes that one small file may take; characters of a message
+# What stands for nothing in a cell, as docs/command-line.md says.
+GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"}
 SANDBOX = Sandbox()
 # What goes wrong with the file itself and has nothing to do with its content.
 CRASHES = re.compile(r"Traceback|MemoryError|out of memory|RecursionError|AssertionError")
@@ -104,7 +106,7 @@ def _judge_run(name: str, found: dict[str, Any], outcome: Outcome) -> None:
 
 
 def _judge_table(name: str, content: bytes, found: dict[str, Any], outcome: Outcome) -> None:
-    """Plain tables, without quotes, have the numbers that Python reads in their cells."""
+    """Plain tables, without quotes, have the numbers that Python reads in their cells, and as many texts and gaps."""
     text = content.decode("utf-8-sig")
     if any(char in text for char in '"\r\0\u2028\x0b\x0c\x1c\x1d\x1e\x85'):
         return
@@ -113,6 +115,18 @@ def _judge_table(name: str, content: bytes, found: dict[str, Any], outcome: Outc
     separator = max(usual, ";", "\t", "|", ",", key=lambda char: (char == usual and char in first, first.count(char)))
     header, *rows = [[cell.lstrip(" ") for cell in line.split(separator)] for line in text.split("\n") if line != ""]
     keep = [j for j, column in enumerate(header) if column not in ("name", "kind")]
-    numbers = np.array([[float(row[j]) for j in keep] for row in rows])
-    if found["rows"] != len(rows) or not np.isclose(np.abs(numbers).sum(), float(found["sum"]), rtol=1e-12):
-        outcome.fail("taken", name, f"{found['rows']} rows of sum {found['sum']}; there are {len(rows)}")
+    cells = [row[j].strip() for row in rows for j in keep]
+    numbers = [float(cell) for cell in cells if cell not in GAPS and _is_number(cell)]
+    gaps = sum(cell in GAPS for cell in cells)
+    told = len(rows), gaps, len(cells) - gaps - len(numbers)
+    same = np.isclose(np.abs(numbers).sum(), float(found["sum"]), rtol=1e-12)
+    if told != (found["rows"], found["gaps"], found["texts"]) or not same:
+        outcome.fail("taken", name, f"{found}; there are {told[0]} rows, {told[1]} gaps, {told[2]} texts")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

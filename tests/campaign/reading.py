@@ -48,13 +48,17 @@ def read(request: dict[str, Any]) -> dict[str, Any]:
 
 def _table(path: Path) -> dict[str, Any]:
     table = read_table(path, Columns(None, "kind", "name", frozenset({"label"})))
-    whole = table.X.dtype == np.float64 and table.X.ndim == 2 and np.isfinite(table.X).all()
+    cells = [cell for cell in table.X.ravel().tolist() if cell is not None and cell == cell]
+    numbers, texts = ([cell for cell in cells if isinstance(cell, kind)] for kind in (float, str))
+    whole = table.X.ndim == 2 and np.isfinite(numbers).all() and len(numbers) + len(texts) == len(cells)
     sizes = [len(table.X), *(len(each) for each in (table.labels, table.ids) if each is not None)]
     return {
         "taken": True,
         "whole": bool(whole and len(set(sizes)) == 1 and len(table.names) == table.X.shape[1]),
         "rows": len(table.X),
-        "sum": repr(float(np.abs(table.X).sum())),
+        "sum": repr(float(np.abs(numbers).sum())),
+        "texts": len(texts),
+        "gaps": int(table.X.size) - len(cells),
         "plain": all(each is None or isinstance(each, bool | int | float | str) for each in table.labels or []),
     }
 
