@@ -175,6 +175,12 @@ class TestSpaces:
         np.testing.assert_array_equal(other(X)[:, 0], X[:, 0])
         assert len(feature_spaces(X[:, :1])) == 1
 
+    @pytest.mark.parametrize(("regression", "quantile"), [(False, 0.25), (True, 0.5)])
+    def test_a_regression_bends_small_values_less(self, regression: bool, quantile: float) -> None:
+        X = np.random.default_rng(0).lognormal(0, 1.5, size=(200, 2))
+        _, other = feature_spaces(X, regression)
+        np.testing.assert_allclose(other.unit, np.quantile(X, quantile, axis=0))
+
     def test_views_share_the_answer_by_what_they_make_likely(self) -> None:
         rng = np.random.default_rng(1)
         y = np.arange(150) % 2

@@ -19,8 +19,9 @@ OTHER_SIGN = 0.005
 # The logarithm must bring the skewness this much nearer to zero.
 LESS_SKEWED = 0.3
 # The unit of a logarithm is this quantile of its feature's sizes, below which arcsinh is nearly linear, or the median
-# where that is zero.
-UNIT = 0.25
+# where that is zero. A regression's is the median: its estimator follows the noise of small values further than the
+# borders of classes do.
+UNIT, UNIT_OF_A_REGRESSION = 0.25, 0.5
 # A second space is worth its cost if this share of the features differs in it.
 WORTHWHILE = 0.1
 
@@ -48,11 +49,11 @@ class FeatureSpace:
         return out
 
 
-def feature_spaces(X: Double) -> tuple[FeatureSpace, ...]:
+def feature_spaces(X: Double, regression: bool = False) -> tuple[FeatureSpace, ...]:
     """The space as given, and the logarithmic one where the labelled source says that it is worthwhile."""
     d = X.shape[1]
     given = FeatureSpace(np.zeros(d, dtype=np.bool_), np.ones(d))
-    unit, median = np.quantile(np.abs(X), [UNIT, 0.5], axis=0)
+    unit, median = np.quantile(np.abs(X), [UNIT_OF_A_REGRESSION if regression else UNIT, 0.5], axis=0)
     unit = np.where(unit > 0, unit, median)
     one_sign = ((X >= 0).mean(axis=0) >= 1.0 - OTHER_SIGN) | ((X <= 0).mean(axis=0) >= 1.0 - OTHER_SIGN)
     varies = (np.ptp(X, axis=0) > 0) & (unit > 0) & one_sign

@@ -39,7 +39,7 @@ def source_views(
     X: Double, targets: npt.NDArray[Any], groups: Groups, weights: Double, estimator: Any, classes: int | None
 ) -> tuple[SourceView, ...]:
     """The views of a labelled source; `groups` stand for the classes where `classes` is None, for a regression."""
-    spaces = feature_spaces(X)
+    spaces = feature_spaces(X, regression=classes is None)
     found = [source_classes(space(X), groups, weights, int(groups.max()) + 1) for space in spaces]
     answers = [fit_answers(estimator, each.points, targets, weights, classes) for each in found]
     held_out = np.stack([each.held_out for each in answers], axis=1)
