@@ -50,6 +50,15 @@ class TestBeliefs:
     def test_also_where_nothing_may_stay(self, batch: list[tuple[float, float]]) -> None:
         assert after(batch, ideas=IDEAS[1:]).shares.sum() == pytest.approx(1.0)
 
+    def test_a_free_mix_of_many_classes_is_no_reason_to_stand_still(self) -> None:
+        """Where the source's mix tells that something moved, a free one of six classes explains the batch by chance."""
+        ideas = [Idea(False, -2.0), Idea(False, 0.0), Idea(True, 0.0), Idea(True, 5.0)]
+        explained = [(20.0, 20.0), (1.0, 0.4), (0.5, 0.3), (1.0, 0.5)]
+        moves = after(explained, ideas=ideas).shares[2]
+        assert moves > 0.5
+        # With the head start of those who stand still it would be answered by the free mix.
+        assert after(explained, ideas=[ideas[0], Idea(False, -2.0), *ideas[2:]]).shares[2] < 0.2
+
     def test_before_any_batch_they_are_even(self) -> None:
         np.testing.assert_allclose(Beliefs.first(3).shares, 1 / 3)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, overload
 
 import numpy as np
@@ -140,8 +140,7 @@ class History(Sequence[Record]):
 
     @classmethod
     def from_dict(cls, columns: dict[str, list[Any]]) -> History:
-        """The history that `to_dict` described, or that of an earlier version did, which had fewer columns."""
-        columns = {name: [value] * len(columns["step"]) for name, value in LATER.items()} | columns
+        """The history that `to_dict` described."""
         return cls([Record(*row) for row in zip(*(columns[name] for name in COLUMNS), strict=True)])
 
     def __str__(self) -> str:
@@ -164,8 +163,6 @@ class History(Sequence[Record]):
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
-# Columns that earlier versions did not have, and what stands for them.
-LATER = {field.name: field.default for field in fields(Record) if field.default is not MISSING}
 
 
 def signal(history: History, energy: float) -> float:

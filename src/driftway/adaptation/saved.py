@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.attempt import all_or_nothing
-from driftway.adaptation.history import KEPT, LATER, History, Record
+from driftway.adaptation.history import KEPT, History, Record
 from driftway.adaptation.labels import Sample
 from driftway.adaptation.persistence import StateError, describe, read, restore, write
 from driftway.adaptation.resolution import settings_of, tracks_of
 from driftway.adaptation.scaling import Scaling
 from driftway.adaptation.shapes import Shapes
-from driftway.adaptation.source.columns import TableColumns, columns_in
+from driftway.adaptation.source.columns import columns_in
 from driftway.adaptation.tracker_arrays import carried_in, packed
 from driftway.arrays.validation import points
 from driftway.files.errors import in_short, shortened
@@ -89,7 +89,7 @@ def _take_up(model: Any, path: str | os.PathLike[str], header: dict[str, Any], a
         if model._groups_matter:
             model.classes_ = shapes.labels("classes_", "k")
         classes = model._classes
-        model.columns_ = _columns_in(header, arrays, source.shape[1])
+        model.columns_ = columns_in(header.get("columns"), source.shape[1])
         if "feature_names_in_" in arrays:
             model.feature_names_in_ = _names_in(arrays["feature_names_in_"], len(model.columns_.names))
         carried = carried_in(arrays, features=source.shape[1], classes=classes)
@@ -125,14 +125,6 @@ def _received_in(arrays: Arrays, classes: int | None) -> npt.NDArray[np.float64]
     return arrays["_received"].astype(np.float64)
 
 
-def _columns_in(header: dict[str, Any], arrays: Arrays, encoded: int) -> TableColumns:
-    """What the columns of its table are; earlier versions had numbers only, and did not say so."""
-    if "columns" in header:
-        return columns_in(header["columns"], encoded)
-    named = arrays.get("feature_names_in_", np.array([f"feature {j}" for j in range(encoded)]))
-    return TableColumns(tuple(_names_in(named, encoded)))
-
-
 def _names_in(names: npt.NDArray[Any], features: int) -> npt.NDArray[Any]:
     if names.shape != (features,) or names.dtype.kind != "U":
         raise ValueError(f"array 'feature_names_in_' has shape {names.shape} of {names.dtype}, a name each is wanted")
@@ -141,8 +133,6 @@ def _names_in(names: npt.NDArray[Any], features: int) -> npt.NDArray[Any]:
 
 def _history_in(columns: dict[str, Any]) -> History:
     for name, kind in COLUMNS.items():
-        if name in LATER and name not in columns:
-            continue
         column = columns.get(name)
         if not isinstance(column, list) or not all(type(value) in kind for value in column):
             raise ValueError(f"the column {name} of its history is not a list of {kind[0].__name__}")

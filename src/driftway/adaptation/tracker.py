@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.carried import Carried
-from driftway.adaptation.energy import energy_distance
+from driftway.adaptation.energy import energies_to, energy_distance
 from driftway.adaptation.hypotheses.hypothesis import Fit, Hypothesis
 from driftway.adaptation.hypotheses.selected import Selected
 from driftway.adaptation.hypotheses.sensors import Sensors
@@ -326,13 +326,15 @@ class Tracker:
         expected += [
             each.expect(own, going_on=True)
             for each, own in zip(self.panels[0].hypotheses, state.panels[0], strict=True)
+            if each.moves
         ]
         # In units in which no feature counts for more than it did at the source, whatever happened to its own units.
         usual = np.maximum(self.carried.source.std(axis=0), 1e-12)
         unit = np.maximum(scaled.std(axis=0) / usual, 1.0)
+        energy = energies_to(scaled / unit, b)
 
         def distance(points: Double, masses: Double) -> tuple[float, float]:
-            return energy_distance(points / unit, scaled / unit, masses, b)
+            return energy(points / unit, masses)
 
         after = fit.state
         fitted, chance = distance(after.images, after.masses[after.chosen])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftway.adaptation.carried import Carried
-from driftway.adaptation.energy import energy_distance
+from driftway.adaptation.energy import energies_to
 from driftway.adaptation.marginals import Balanced, reweighted, shares
 from driftway.adaptation.tracks import Track
 from driftway.adaptation.transport import Transport
@@ -93,10 +93,11 @@ def advance(carried: Carried, batch: Double, b: Double, settings: Settings) -> S
     tracks, transport, weights = settings.tracks, settings.transport, carried.weights
     b = b / b.sum()
     expectations = zip(carried.expected, carried.masses, strict=True)
-    distances = np.array([energy_distance(places, batch, masses, b)[0] for places, masses in expectations])
+    energy = energies_to(batch, b)
+    distances = np.array([energy(places, masses)[0] for places, masses in expectations])
     # The source where it began is a hypothesis too, with the class masses that suit it: another mix is no drift.
     suited = transport.class_masses(carried.source, weights, carried.groups, batch, b)[0]
-    unmoved, usual = energy_distance(carried.source, batch, reweighted(weights, carried.groups, suited), b)
+    unmoved, usual = energy(carried.source, reweighted(weights, carried.groups, suited))
     # At the first step all expect the same, which says nothing.
     memory = MEMORY if carried.steps > 1 else 0.0
     scores = memory * carried.scores + (1.0 - memory) * np.log(np.maximum(distances, 1e-300))

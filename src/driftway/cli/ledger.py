@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftway.adaptation.history import COLUMNS, LATER
+from driftway.adaptation.history import COLUMNS
 from driftway.cli.failures import UserError
 
 
@@ -102,8 +102,7 @@ class Ledger:
             entry = None
         if not _is_entry(entry):
             raise UserError(f"{self.path}: damaged: a line does not describe a batch")
-        record = {**LATER, **entry["record"]}
-        return {**entry, "record": {name: record[name] for name in COLUMNS}}
+        return dict(entry)
 
 
 def _is_entry(entry: Any) -> bool:
@@ -112,6 +111,6 @@ def _is_entry(entry: Any) -> bool:
         return False
     name, digest, score, record = (entry[key] for key in ("name", "sha256", "score", "record"))
     named = isinstance(name, str) and "\0" not in name and Path(name).name == name != ".."
-    whole = isinstance(record, dict) and set(COLUMNS) - set(LATER) <= set(record) <= set(COLUMNS)
+    whole = isinstance(record, dict) and set(record) == set(COLUMNS)
     plain = whole and all(isinstance(value, str | int | float | None) for value in (*record.values(), score))
     return named and isinstance(digest, str) and plain and not isinstance(score, str)
